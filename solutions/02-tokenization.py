@@ -34,7 +34,7 @@
 # 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
 # 3. Grading runs the same checks with other words and values. The smallest cases are always among them.
 #
-# **Symbols.** $a$ and $b$ adjacent pieces, $x$ a piece with probability $p(x)$, $c$ a segmentation (in exercise 10 a code point), $P$ vocabulary size.
+# **Symbols.** $a$ and $b$ adjacent symbols, $x$ a token with probability $p(x)$, $c$ a segmentation (in exercise 10 a code point), $P$ vocabulary size.
 #
 # <details><summary>Fine print</summary>
 #
@@ -44,8 +44,8 @@
 # - *Characters.* A character is what `len` counts in Python: 🏦 is one. Texts have no lone surrogates.
 # - *Sizes and time.* Where a statement names no size, a text has at most about 200 characters and a list a few hundred entries, and all texts of a call together have a few thousand characters. A call may take five seconds: plain Python loops are fast enough.
 # - *Tools.* You may use anything in Python, torch and numpy. Not allowed are ready-made tokenizers: the packages `tokenizers`, `transformers`, `tiktoken` and `sentencepiece`, and those of this course.
-# - *Smallest cases.* Grading always includes those that a statement allows: the empty word, one letter, equal letters, no merge, no piece that fits.
-# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
+# - *Smallest cases.* Grading always includes those that a statement allows: the empty word, one letter, equal letters, no merge, no token that fits.
+# - *Arguments are as promised.* Your function need not check what a statement or its fine print promises. You may add cells anywhere: helpers, prints, plots.
 #
 # </details>
 
@@ -81,24 +81,18 @@ progress("02")                                 # follows your checks
 # ---
 # # Part 1. Pre-tokenization and bytes
 #
-# Before any piece is learned, a text is cut into words, or into bytes. BERT does the first and loses spaces, capitals and accents; GPT-2 writes its words in bytes and loses nothing.
+# Before any subword is learned, a text is split into words, or into bytes. BERT does the first and loses spaces, capitals and accents; GPT-2 writes its words in bytes and loses nothing.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bert_words-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. Cut a text as BERT does
+# ## 1. BERT's pre-tokenization
 #
-# - **What it is for**: this stands in front of WordPiece in BERT and in most models for search. What is lost here no vocabulary brings back.
-# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 5
-# - **Needs**: `unicodedata.category`, `unicodedata.normalize`, `str.isspace`.
-# - **Paper**: Devlin et al. (2019), `BasicTokenizer` in `tokenization.py` of its release.
+# **Why.** BERT and most retrieval models apply this before WordPiece. What is lost here no vocabulary brings back.
 #
-# **The idea.** Two texts that should look alike to the model are made alike; then spaces and signs cut.
-# Do the steps in this order, each for the whole text before the next:
+# **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 5 · **Paper** Devlin et al. (2019), `BasicTokenizer` in `tokenization.py` of its release
 #
-# 1. **Clean.** A tab, `\n` and `\r` become a space. Of the rest, characters of the categories Cc and Cf (controls, formats such as the zero-width joiner) and U+FFFD are dropped, with nothing in their place. Every other character for which `isspace()` is true becomes a space.
-# 2. **Chinese.** A character of the blocks in `CJK_BLOCKS` (see the cell below) gets a space on each side. Kana, Hangul and all other scripts do not.
-# 3. **Accents.** Take the text apart (`NFD`) and drop what has category Mn. What is left stays apart: a Korean syllable stays in its letters.
-# 4. **Small letters.** `lower()`, so *ß* stays *ß*.
-# 5. **Cut** at spaces. Then each punctuation sign becomes a word of its own, also between letters: every character whose category begins with P, and all 32 signs of `string.punctuation`, among them `$`, `+` and `~`, whose category does not. Other symbols, such as €, stay in their word.
+# The text is normalized, then split at spaces and punctuation: $\mathrm{words} = \mathrm{split} \circ \mathrm{lower} \circ \mathrm{accents} \circ \mathrm{chinese} \circ \mathrm{clean}$. Each step is applied to the whole text before the next.
+#
+# Write `bert_words(text)`. `text` is a text of $n$ characters; the result is the list of its words, in order.
 #
 # **By hand.** `"Naïve banks,\tin 河 5€+3$"`
 #
@@ -107,13 +101,15 @@ progress("02")                                 # follows your checks
 # | clean | Naïve banks, in 河 5€+3$ |
 # | Chinese | Naïve banks, in  河  5€+3$ |
 # | accents | Naive banks, in  河  5€+3$ |
-# | small | naive banks, in  河  5€+3$ |
-# | cut | naive · banks · , · in · 河 · 5€ · + · 3 · $ |
+# | lower | naive banks, in  河  5€+3$ |
+# | split | naive · banks · , · in · 河 · 5€ · + · 3 · $ |
 #
-# **Rules.** An empty text, or one of spaces only, gives an empty list; no word is empty. A sign is judged after step 3: *≠* falls apart into *=* and a stroke, so *a≠b* gives *a*, *=*, *b*.
-# Not asked: characters of private use, unassigned ones, those that are younger than Unicode 8 or had another category in it, the capital sigma (its small letter depends on its place), and texts for which it matters whether `NFD` is taken of the whole or character by character.
-#
-# **In**: `text`, any text. **Out**: a list of texts, the words in their order.
+# **Rules**
+# 1. **Clean.** A tab, `\n` and `\r` become a space. Of the rest, characters of the categories Cc and Cf and U+FFFD are removed. Every other character for which `isspace()` is true becomes a space.
+# 2. **Chinese.** A character of the blocks in `CJK_BLOCKS` (next cell) gets a space on each side; kana, Hangul and all other scripts do not.
+# 3. **Accents.** Decompose the text (`NFD`) and remove what has category Mn. The rest stays decomposed: a Korean syllable stays in its letters.
+# 4. **Lower-case** with `lower()`, so *ß* stays *ß*.
+# 5. **Split** at spaces. Then each punctuation sign becomes a word of its own, also between letters: every character whose category begins with P, and all 32 signs of `string.punctuation`, among them `$`, `+` and `~`. Other symbols, such as €, stay in their word.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -126,7 +122,7 @@ progress("02")                                 # follows your checks
 # Order matters in the cleaning: the tab has category Cc too, so ask for it first.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Titles of songs, made comparable: drop emoji variation signs, turn every dash into one, cut at dashes.
 #
@@ -136,13 +132,18 @@ progress("02")                                 # follows your checks
 # def parts_of_title(title):
 #     kept = []
 #     for sign in title:
-#         if sign == "\ufe0f":                              # a variation selector: nothing in its place
+#         if sign == "\ufe0f":                              # a variation selector: removed
 #             continue
 #         kept.append("-" if unicodedata.category(sign) == "Pd" else sign)     # Pd: dashes of all kinds
 #     return [part.strip() for part in "".join(kept).split("-") if part.strip()]
 # ```
 #
 # `parts_of_title("Blue — live – 1971")` gives `["Blue", "live", "1971"]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# An empty text, or one of spaces only, gives an empty list; no word is empty. A sign is classified after step 3: *≠* decomposes into *=* and a stroke, so *a≠b* gives *a*, *=*, *b*. Not tested: characters of private use, unassigned ones, those that are younger than Unicode 8 or had another category in it, the capital sigma (its lower-case form depends on its position), and texts for which it matters whether `NFD` is applied to the whole text or character by character. You may need `unicodedata.category`, `unicodedata.normalize` and `str.isspace`.
 #
 # </details>
 
@@ -173,7 +174,7 @@ def bert_words(text: str) -> list[str]:
 check(bert_words)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bert_words-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two French words, one typed twice, and a search that will find all of them or none.
+# Two French words, one typed twice: a search finds all of them or none.
 
 # %% nbgrader={"grade": false, "grade_id": "look-bert_words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for text in ("la côte, la cote, la CÔTE", "un\u00adbank the zero\u200bwidth", "銀行 bank ぎんこう"):
@@ -182,36 +183,26 @@ for text in ("la côte, la cote, la CÔTE", "un\u00adbank the zero\u200bwidth", 
         print(ascii(text) if "\u200b" in text else text, " -> ", " · ".join(words))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "byte_decode-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. From tokens back to text
+# ## 2. Byte-level decoding
 #
-# - **What it is for**: every answer of GPT-2, LLaMA 3 or Qwen comes out of this function. It is also why a half-streamed emoji shows as �.
-# - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 5 (1.5 of them for the table)
-# - **Needs**: `bytes`, UTF-8.
-# - **Paper**: Radford et al. (2019), section 2.2; `encoder.py` of its release.
+# **Why.** Every answer of GPT-2, Llama 3 or Qwen comes out of this function. It is also why a half-streamed emoji shows as �.
 #
-# **The idea.** GPT-2's pieces are made of bytes, and there are only 256 of those, so nothing is unknown.
-# But its vocabulary is a text file, and a byte such as 0x0A or 0x80 cannot stand in one. So each byte is written as one printable character:
+# **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Radford et al. (2019), section 2.2; `encoder.py` of its release
 #
-# - the bytes 33 to 126, 161 to 172 and 174 to 255 as the character with that number, `chr(byte)`;
-# - the other 68 bytes, from the smallest up, as the characters 256, 257, 258 and so on.
+# Byte-level tokens are made of the 256 bytes, so nothing is unknown. A vocabulary file is text, though, and cannot hold a byte such as 0x0A. Each byte $b$ is therefore displayed as one printable character:
 #
-# Byte 32, the space, is the 33rd of those others: character 288, which is `Ġ`. That is why GPT-2's tokens seem to begin with that letter.
+# $$\mathrm{char}(b) = \begin{cases} \texttt{chr}(b) & b \in [33, 126] \cup [161, 172] \cup [174, 255] \\ \texttt{chr}(256 + k) & b \text{ is number } k = 0, 1, \dots, 67 \text{ of the others, from the smallest up} \end{cases}$$
 #
-# **By hand.** Of the bytes 0 to 32 none is printable, so byte 0 is `chr(256)`, byte 10 is `chr(266)` = `Ċ`, byte 32 is `chr(288)` = `Ġ`. Byte 127 comes next: `chr(289)`. Byte 173 is the last: `chr(323)`.
-# The tokens `["We", "Ġsat", "Ġby", "ĠðŁ", "ı", "¦"]` are the bytes of "We sat by " and F0 9F 8F A6: the text is "We sat by 🏦". The last three tokens are no text one by one: the bank is spread over them.
+# Write two functions.
 #
-# **Write two functions.**
+# - `byte_table()` returns a dictionary of 256 entries from each character to its byte (1.5 of the points).
+# - `byte_decode(tokens)` returns the text of a list of tokens, each a text written in these characters.
 #
-# - `byte_table()` gives the table as a dictionary from the character to its byte: 256 entries, texts of one character to plain `int`s.
-# - `byte_decode(tokens)` gives the text of a list of tokens.
+# **By hand.** None of the bytes 0 to 32 is printable: byte 0 is `chr(256)`, byte 10 `chr(266)` = `Ċ`, byte 32, the space, `chr(288)` = `Ġ`. Byte 127 is next, `chr(289)`; byte 173 is the last, `chr(323)`. The tokens `["We", "Ġsat", "Ġby", "ĠðŁ", "ı", "¦"]` are the bytes of "We sat by " and F0 9F 8F A6: the text is **"We sat by 🏦"**.
 #
 # **Rules**
-#
-# - The tokens are joined first. A character may be spread over several of them.
-# - Bytes that are no UTF-8 show as U+FFFD (�), as many as `bytes.decode("utf-8", errors="replace")` shows; decoding never fails.
-# - An empty list gives the empty text. `<|endoftext|>` would be its 13 characters here. Every character of a token is in the table. A token may be empty.
-#
-# **In**: `tokens`, a list of texts. **Out**: a text.
+# 1. Join the tokens first: a character may be spread over several of them.
+# 2. Bytes that are not UTF-8 show as U+FFFD (�), as many as `bytes.decode("utf-8", errors="replace")` shows. Decoding never fails.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -224,7 +215,7 @@ for text in ("la côte, la cote, la CÔTE", "un\u00adbank the zero\u200bwidth", 
 # Then `bytes(table[c] for c in "".join(tokens))`, decoded once.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A museum numbers its 30 rooms. Rooms that have a name keep it; the others are called X1, X2, ... in order. From the signs on the doors back to the numbers:
 #
@@ -241,6 +232,11 @@ for text in ("la côte, la cote, la CÔTE", "un\u00adbank the zero\u200bwidth", 
 # ```
 #
 # `room_of_sign({3: "Goya"})["X3"]` is 4: room 3 took no X.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# The table maps texts of one character to plain `int`s. An empty list gives the empty text. `<|endoftext|>` would be its 13 characters here. Every character of a token is in the table. A token may be empty.
 #
 # </details>
 
@@ -265,7 +261,7 @@ def byte_decode(tokens: list[str]) -> str:
 check(byte_decode)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "byte_decode-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Take the bank away piece by piece. At which token does it break?
+# Remove the emoji token by token. At which token does it break?
 
 # %% nbgrader={"grade": false, "grade_id": "look-byte_decode", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for tokens in (["Ġbank", "ĠðŁ", "ı", "¦"], ["Ġbank", "ĠðŁ", "ı"], ["Ġbank", "ĠðŁ"], ["Ġbank"]):
@@ -277,53 +273,51 @@ for tokens in (["Ġbank", "ĠðŁ", "ı", "¦"], ["Ġbank", "ĠðŁ", "ı"], ["�
 # ---
 # # Part 2. Byte-pair encoding
 #
-# Start with single characters. Join the pair of neighbours that is most frequent. Join again.
-# That is all of the training; the list of joins is the model.
-# The three words of the page go with you: `WORDS` and `COUNTS` are *bank* 3, *tank* 2, *bay* 4.
+# Start with single characters. Merge the most frequent pair of adjacent symbols. Repeat.
+# That is all of the training; the list of merges is the model.
+# The examples use the three words of the page: `WORDS` and `COUNTS` are *bank* 3, *tank* 2, *bay* 4.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "train_bpe-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. Learn the merges
+# ## 3. BPE training
 #
-# - **What it is for**: the vocabularies of GPT-2, LLaMA, Qwen and Mistral are lists made by this loop.
-# - **Difficulty** 4 of 5 · **Time** 25 minutes · **Points** 7
-# - **Needs**: dictionaries, loops.
-# - **Paper**: Sennrich, Haddow and Birch (2016), section 3.2 and algorithm 1. Two things differ here: no sign marks the end of a word, and a tie has a rule. (The book's page and the library `tokenizers` have another rule for ties; here the one below counts.)
+# **Why.** The vocabularies of GPT-2, Llama, Qwen and Mistral were made by this loop.
 #
-# **The idea.** Each word is a row of pieces, at first its characters. Repeat: count every pair of neighbours in all words, join the most frequent pair wherever it stands, and write it down.
+# **Difficulty** 4 of 5 · **Time** 25 minutes · **Points** 7 · **Paper** Sennrich, Haddow and Birch (2016), section 3.2 and algorithm 1
+#
+# Each word $w$, with count $c_w$, is a sequence of symbols, at first its characters. In each round the most frequent pair of adjacent symbols is merged everywhere and appended to the list of merges:
+#
+# $$(a, b)^{*} = \arg\max_{(a, b)} \#(ab), \qquad \#(ab) = \sum_w c_w \cdot \bigl|\{\, i : w_i = a,\ w_{i+1} = b \,\}\bigr|$$
+#
+# Write `train_bpe(words, counts, num_merges)`. `words` is a list of $n$ texts, `counts` a list of $n$ positive integers. The result is the list of merges, each a tuple of two texts, in the order in which they were learned.
 #
 # **By hand.** *bank* 3, *tank* 2, *bay* 4, four merges:
 #
-# | round | counts of the pairs | joined | the words now |
+# | round | counts of the pairs | merged | the words now |
 # | --- | --- | --- | --- |
 # | 1 | b+a 7, a+n 5, n+k 5, a+y 4, t+a 2 | b+a | ba n k, t a n k, ba y |
 # | 2 | n+k 5, ba+y 4, ba+n 3, t+a 2, a+n 2 | n+k | ba nk, t a nk, ba y |
 # | 3 | ba+y 4, ba+nk 3, a+nk 2, t+a 2 | ba+y | ba nk, t a nk, bay |
 # | 4 | ba+nk 3, a+nk 2, t+a 2 | ba+nk | bank, t a nk, bay |
 #
-# After the first join a+n fell from 5 to 2: in *bank* the a is no longer free. So all pairs are counted again in each round.
+# After the first merge a+n dropped from 5 to 2: in *bank* the a is part of *ba*.
 #
 # **Rules**
-#
-# - A pair that stands in a word counts as often as the word does. If it stands there twice, it counts twice as often. `"aaa"` holds the pair (a, a) twice, although only one of the two can be joined.
-# - The pair is joined in all its places, in each word from left to right, no character twice: `"aaaa"` becomes `aa aa`, `"aaa"` becomes `aa a`.
-# - If several pairs are most frequent, take the one that comes first in Python's order of tuples of texts: the smaller left part, and of equal left parts the smaller right part.
-# - Pairs never cross from one word into the next.
-# - Stop after `num_merges` merges, or earlier when there is no pair left: every word is one piece, or empty. A pair that occurs only once is joined too. `num_merges` may be 0.
-# - A word may stand in the list several times; then its counts add up. Words may be empty or have one character. A space in a word is a character like any other.
-#
-# **In**: `words`, a list of texts; `counts`, as many whole numbers, each from 1 to $2^{53}$; `num_merges`, from 0 to 100. **Out**: a list of pairs of texts, tuples, in the order in which they were learned.
+# 1. Count all pairs again in every round. A pair counts once for each occurrence: `"aaa"` contains (a, a) twice, although only one can be merged.
+# 2. Merge all occurrences in each word from left to right, no symbol twice: `"aaaa"` becomes `aa aa`, `"aaa"` becomes `aa a`. Pairs never cross from one word into the next.
+# 3. If several pairs are most frequent, take the smallest in Python's order of tuples of texts: the smaller left part, then the smaller right part.
+# 4. Stop after `num_merges` merges, or earlier when no pair is left. A pair that occurs only once is merged too.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What changes from round to round, and what stays? The counts of the words stay. What else do you have to carry on?
+# What changes from round to round, and what stays? The counts of the words stay. What else do you have to keep?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Keep a list of lists of pieces beside `counts`. Each round: a `Counter` of pairs, where each word adds its count; if it is empty, stop; the winner is `min(pairs, key=lambda pair: (-pairs[pair], pair))`; then a helper that joins one pair in one list of pieces, with a `while` and an index that jumps by 2 after a join.
+# Keep a list of lists of symbols next to `counts`. Each round: a `Counter` of pairs, where each word adds its count; if it is empty, stop; the winner is `min(pairs, key=lambda pair: (-pairs[pair], pair))`; then a helper that merges one pair in one list of symbols, with a `while` and an index that advances by 2 after a merge.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Which two songs follow each other most often in all playlists, and what do the lists look like when that couple becomes one entry?
 #
@@ -346,6 +340,11 @@ for tokens in (["Ġbank", "ĠðŁ", "ı", "¦"], ["Ġbank", "ĠðŁ", "ı"], ["�
 # ```
 #
 # `couple([["A", "B", "C"], ["A", "B"]])` gives `(("A", "B"), [["A&B", "C"], ["A&B"]])`. Yours does this again and again, and its lists have counts.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Unlike in the paper, no sign marks the end of a word. The book's page and the library `tokenizers` break ties differently; here rule 3 counts. A word may occur in the list several times; then its counts add up. Words may be empty or have one character. A space in a word is a character like any other. Each count is from 1 to $2^{53}$, `num_merges` from 0 to 100.
 #
 # </details>
 
@@ -387,20 +386,21 @@ if merges is not None:
         print(f"{number}. {left} + {right}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bpe_split-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. Cut a word by the merges
+# ## 4. BPE encoding
 #
-# - **What it is for**: this is how GPT-2, LLaMA 3 and Qwen cut every word that you send them.
-# - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 5
-# - **Needs**: lists, dictionaries.
-# - **Paper**: Sennrich, Haddow and Birch (2016), section 3.2.
+# **Why.** This is how GPT-2, Llama 3 and Qwen tokenize every word that you send them.
 #
-# **The idea.** Training is over. What is left of it is the list of merges, in the order in which they were learned.
-# To cut a word, start from its characters. Look at all pairs of neighbours.
-# Take the pair that stands *earliest in the list*, and join it. Look again, until no pair of neighbours is in the list.
+# **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Sennrich, Haddow and Birch (2016), section 3.2
+#
+# Training leaves the list of merges. The position of a merge in that list is its **rank**. To encode a word, start from its characters, and repeatedly merge the adjacent pair of lowest rank, until no adjacent pair is in the list:
+#
+# $$i^{*} = \arg\min_{i} \mathrm{rank}(s_i, s_{i+1}), \qquad s_{i^{*}} s_{i^{*}+1} \text{ becomes one symbol}$$
+#
+# Write `bpe_split(word, merges)`. `word` is a text, `merges` a list of tuples of two texts, lowest rank first. The result is the list of tokens.
 #
 # **By hand.** The merges are `("i", "n")`, `("a", "n")`, `("in", "g")`, `("an", "k")`, `("b", "ank")`, `("an", "king")`, `("k", "ing")`. The word is *banking*:
 #
-# | pieces | pairs of neighbours that are in the list | earliest |
+# | symbols | adjacent pairs in the list | lowest rank |
 # | --- | --- | --- |
 # | b a n k i n g | an (2nd), in (1st) | in |
 # | b a n k in g | an (2nd), in+g (3rd) | an |
@@ -409,32 +409,27 @@ if merges is not None:
 # | b ank ing | b+ank (5th) | b+ank |
 # | **bank ing** | none | |
 #
-# `("an", "king")` never had its chance: an+k stands earlier than k+ing, so *king* was never made.
+# `("an", "king")` had no chance: an+k has a lower rank than k+ing, so *king* was never made.
 #
 # **Rules**
-#
-# - The place in the list decides, not the length of the piece and not the place in the word.
-# - If the earliest pair stands in several places, join them from left to right; a piece that was joined is not joined a second time in the same round. `"aaa"` with `("a", "a")` gives `["aa", "a"]`.
-# - Two neighbours are joined only if exactly this pair is in the list. That their text can be made from another pair counts for nothing.
-# - A character that occurs in no merge stays in the answer as a piece of its own. Written one after the other, the pieces are always the word.
-# - An empty word gives an empty list. Without merges a word falls into its characters.
-# - You may rely on this: no two lines of the list give the same text, and a part of a line that is longer than one character was made by an earlier line. Only the list above breaks this, with *king*, which its last line makes; it is asked with *banking*.
-#
-# **In**: `word`, any text, with characters of any kind; `merges`, a list of pairs of texts, earliest first. **Out**: a list of texts.
+# 1. The rank decides, not the length of the token and not its position in the word.
+# 2. If the pair of lowest rank occurs several times, merge from left to right; a symbol that was merged is not merged again in the same round. `"aaa"` with `("a", "a")` gives `["aa", "a"]`.
+# 3. Two symbols are merged only if exactly this pair is in the list; that another pair gives the same text does not count.
+# 4. A character that is in no merge stays as a token. Joined, the tokens are always the word.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which question do you ask of each pair of neighbours, so that the smallest answer wins? What do you answer for a pair that is not in the list?
+# Which number belongs to each adjacent pair, so that the smallest wins? And which to a pair that is not in the list?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Make a dictionary from pair to its place in the list. Keep the pieces in a list.
-# In each round find the smallest place among the pairs of neighbours, with its position; stop if there is none; replace the two pieces by one.
-# `min` over tuples `(place, position)` takes the leftmost of equals by itself.
+# Make a dictionary from pair to rank. Keep the symbols in a list.
+# In each round find the lowest rank among the adjacent pairs, with its index; stop if there is none; replace the two symbols by one.
+# `min` over tuples `(rank, index)` takes the leftmost of equals by itself.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Neighbours in a street move together by a list of orders. Each order names two households, and the earliest in the list is obeyed first.
 #
@@ -450,6 +445,11 @@ if merges is not None:
 # ```
 #
 # `move_together(["Ada", "Bo", "Cy"], [("Bo", "Cy"), ("Ada", "Bo")])` gives `["Ada", "Bo+Cy"]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# An empty word gives an empty list. Without merges a word becomes its characters, of any kind. You may rely on this: no two merges give the same text, and a part longer than one character was made by an earlier merge. Only the list above breaks this, with *king*, which its last line makes; it is tested with *banking*.
 #
 # </details>
 
@@ -471,7 +471,7 @@ def bpe_split(word: str, merges: list[tuple[str, str]]) -> list[str]:
 check(bpe_split)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bpe_split-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# One merge list, three words. Which piece did *thanking* get that *banking* did not, and which merge is to blame?
+# One list of merges, three words. Which token did *thanking* get that *banking* did not, and because of which merge?
 
 # %% nbgrader={"grade": false, "grade_id": "look-bpe_split", "locked": true, "schema_version": 3, "solution": false, "task": false}
 MERGES = [("i", "n"), ("a", "n"), ("in", "g"), ("an", "k"), ("b", "ank"), ("an", "king"), ("k", "ing")]
@@ -484,53 +484,48 @@ for word in ("banking", "thanking", "king"):
 # ---
 # # Part 3. WordPiece
 #
-# BERT's pieces say where they stand: `bank` begins a word, `##bank` continues one. Cutting is greedy, and greed has a price.
+# BERT's tokens say where they occur: `bank` begins a word, `##bank` continues one. Encoding is greedy, and that has a price.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "wordpiece-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. The longest piece first
+# ## 5. WordPiece encoding
 #
-# - **What it is for**: BERT, and many models that search by meaning, cut every word with these few lines.
-# - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 5
-# - **Needs**: slices of texts, sets.
-# - **Paper**: Devlin et al. (2019), `WordpieceTokenizer` in `tokenization.py` of its release.
+# **Why.** BERT, and many retrieval models, split every word with these few lines.
 #
-# **The idea.** From the left, take the longest piece of the vocabulary that fits. Then the longest that fits what is left, and so on.
-# A piece that does not stand at the beginning of the word is written with `##` before it, in the vocabulary and in the answer.
+# **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Devlin et al. (2019), `WordpieceTokenizer` in `tokenization.py` of its release
+#
+# From position $i$ of the word, take the longest token of the vocabulary $\mathcal{V}$ that fits, and continue at its end $j$. A token that does not begin the word has `##` in front, in the vocabulary and in the result:
+#
+# $$j = \max\{\, j > i : p(i)\, w_{i+1} \dots w_j \in \mathcal{V} \,\}, \qquad p(0) \text{ empty}, \quad p(i) = \texttt{\#\#} \text{ for } i > 0$$
+#
+# Write `wordpiece(word, vocabulary)`. `word` is a text, `vocabulary` a list of different tokens in any order. The result is a list of tokens, written as in the vocabulary.
 #
 # **By hand.** The vocabulary is `["[UNK]", "b", "ban", "bank", "##k", "##ing", "##king", "##s"]`.
 #
-# | word | pieces | why |
+# | word | tokens | why |
 # | --- | --- | --- |
 # | banking | bank, ##ing | *bank* is longer than *ban* and *b* |
 # | banks | bank, ##s | |
-# | kings | [UNK] | no piece without `##` begins with k |
+# | kings | [UNK] | no token without `##` begins with k |
 # | bankings | bank, ##ing, ##s | |
 # | banker | [UNK] | after *bank* nothing fits *er*, so the *whole* word is unknown |
 #
-# Without *##ing*, *banking* would be `[UNK]` too: *bank* is taken, nothing fits *ing*, and greed does not go back to ban, ##king.
-#
 # **Rules**
-#
-# - If at some place no piece fits, the answer is `["[UNK]"]` for the whole word: no piece that was found before it stays.
-# - What was taken is never taken back.
-# - A word of more than 100 characters is `["[UNK]"]`, whatever the vocabulary holds. A word of exactly 100 is cut like any other. Characters count, not bytes, and `##` is none of them. (The library `tokenizers` has the same limit; BERT's release has 200.)
-# - An empty word gives an empty list.
-# - `[UNK]` need not be in the vocabulary. No word holds a `#` or a bracket, but its letters may be of any script. A space is a character like any other, and so is a third `#` in a piece.
-#
-# **In**: `word`, a text; `vocabulary`, a list of different pieces in any order, perhaps without one; no piece is empty or only `##`. **Out**: a list of texts, written as in the vocabulary.
+# 1. Greedy: what was taken is never taken back. Without *##ing*, *banking* would be `[UNK]`, although ban, ##king covers it.
+# 2. If no token fits at some position, the result is `["[UNK]"]` for the whole word.
+# 3. A word of more than 100 characters is `["[UNK]"]`, whatever the vocabulary contains; one of exactly 100 is split like any other.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# You stand at some place of the word. Which ends do you try, and in which order? What do you look up: the slice, or the slice with something before it?
+# You are at some position of the word. Which ends do you try, and in which order? What do you look up: the slice, or the slice with something before it?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `start = 0`. While `start < len(word)`: let `end` run from `len(word)` down to `start + 1`; look up `word[start:end]`, with `"##"` before it unless `start` is 0; at the first hit append it and go on at `end`. No hit: return `["[UNK]"]` at once.
+# `start = 0`. While `start < len(word)`: let `end` run from `len(word)` down to `start + 1`; look up `word[start:end]`, with `"##"` before it unless `start` is 0; at the first hit append it and continue at `end`. No hit: return `["[UNK]"]` at once.
 # A set answers `in` faster than a list.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A cashier gives change greedily: always the largest coin that still fits. No coin fits: no change at all.
 #
@@ -547,6 +542,11 @@ for word in ("banking", "thanking", "king"):
 # ```
 #
 # `change(6, [4, 3])` is `["no change"]`: 4 is taken and 2 is left, although 3 + 3 would have done.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# An empty word gives an empty list. Characters count for rule 3, not bytes, and `##` is none of them. (The library `tokenizers` has the same limit; BERT's release has 200.) `[UNK]` need not be in the vocabulary, which may be empty. No token is empty or only `##`. No word contains a `#` or a bracket, but its letters may be of any script. A space is a character like any other, and so is a third `#` in a token.
 #
 # </details>
 
@@ -581,22 +581,21 @@ for word in ("banking", "banks", "kings", "bankings", "banker"):
         print(f"{word:<9}", " | ".join(pieces))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "first_merge-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Predict: which piece does WordPiece make first?
+# ## 6. Predict: WordPiece's first merge
 #
-# - **What it is for**: the score that study notes quote for WordPiece. You will see what it loves, and why a vocabulary made by it would be of little use.
-# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 4
-# - **Needs**: exercise 3, fractions.
-# - **Paper**: Schuster and Nakajima (2012), section 3, asks for the pair that raises the likelihood of the text most. The program that made BERT's vocabulary was never published. The score below is what courses quote for it; it is not the likelihood itself, which also counts how often the pair stands.
+# **Why.** This is the score usually quoted for WordPiece. You will see what it prefers, and why a vocabulary made by it would be of little use.
 #
-# **The idea.** WordPiece begins as BPE does, with characters, but the characters of one word look like this: *bank* is `b`, `##a`, `##n`, `##k`. The first has no mark, all others have `##`.
-# By the quoted rule it joins not the most frequent pair of neighbours but the one with the largest score:
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 4 · **Paper** Schuster and Nakajima (2012), section 3
 #
-# $$\mathrm{score}(a, b) = \frac{\mathrm{count}(ab)}{\mathrm{count}(a) \cdot \mathrm{count}(b)}$$
+# WordPiece starts from characters: *bank* is `b`, `##a`, `##n`, `##k`; all but the first have a mark. By the quoted rule it merges the adjacent pair with the largest score:
 #
-# $\mathrm{count}(ab)$ is how often $b$ follows $a$ in a word, $\mathrm{count}(a)$ how often $a$ occurs at all, with a neighbour or without; everything counts as often as its word does.
-# Predict the *first* piece that is made, and its score. Only arithmetic: nothing is trained.
+# $$\mathrm{score}(a, b) = \frac{\#(ab)}{\#(a)\,\#(b)}$$
 #
-# **By hand.** *bank* 3, *tank* 2, *bay* 4. The characters: b 7, t 2, ##a 9, ##n 5, ##k 5, ##y 4.
+# $\#(ab)$ counts how often $b$ follows $a$ in a word, $\#(a)$ how often $a$ occurs at all; everything counts as often as its word. Only arithmetic is needed, no training.
+#
+# Write `first_merge(words, counts)`. `words` is a list of $n$ different words, `counts` a list of $n$ positive integers. The result is a dictionary with one entry, from the first token that is made to its score.
+#
+# **By hand.** *bank* 3, *tank* 2, *bay* 4. The symbols: b 7, t 2, ##a 9, ##n 5, ##k 5, ##y 4.
 #
 # | pair | count | score |
 # | --- | --- | --- |
@@ -606,17 +605,13 @@ for word in ("banking", "banks", "kings", "bankings", "banker"):
 # | ##a + ##y | 4 | 4 / (9 · 4) = 1/9 |
 # | t + ##a | 2 | 2 / (2 · 9) = 1/9 |
 #
-# The answer is `{"##nk": 0.2}`: a piece made of two marked characters keeps one mark. b + ##a would be written `ba`.
+# The result is `{"##nk": 0.2}`: a token made of two marked symbols keeps one mark. b + ##a would be written `ba`.
 #
 # **Rules**
-#
-# - *n* at the beginning of a word and *##n* inside one are two different characters, with two counts.
-# - The pair (##a, ##a) stands twice in *baaa*, which has three ##a.
-# - A word of one character has no pair, but its character counts.
-# - If several pairs have the largest score, the piece whose text comes first in Python's order is made; `"#"` comes before every letter. Scores that are equal as fractions are equal; others differ by a millionth of themselves at least.
-# - If there is no pair, the answer is an empty dictionary.
-#
-# **In**: `words`, a list of different words of letters, none empty; `counts`, as many whole numbers, each from 1 to ten billion. **Out**: a dictionary with one entry, from the piece to its score, a plain `float`, which may be off by a ten-thousandth of itself.
+# 1. *n* at the beginning of a word and *##n* inside one are different symbols with different counts. A word of one character has no pair, but its symbol counts.
+# 2. Every occurrence counts: *baaa* contains the pair (##a, ##a) twice, and ##a three times.
+# 3. If several pairs have the largest score, the token whose text is smallest in Python's order is made; `"#"` comes before every letter.
+# 4. If there is no pair, the result is an empty dictionary.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -629,7 +624,7 @@ for word in ("banking", "banks", "kings", "bankings", "banker"):
 # `pairs / (left * right)` with whole numbers gives equal floats for equal fractions; dividing twice may not.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Which two guests belong together most? Not those who meet most often, but those who meet more often than two so busy people would by chance.
 #
@@ -641,6 +636,11 @@ for word in ("banking", "banks", "kings", "bankings", "banker"):
 # ```
 #
 # In `[("Ann", "Bob"), ("Ann", "Bob"), ("Ann", "Eve"), ("Ida", "Leo")]` Ida and Leo score 1, Ann and Bob 2 / (3 · 2) = 1/3. Who went out once and together has the highest score there is.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# The words consist of letters, none is empty; each count is from 1 to ten billion. Scores that are equal as fractions are equal; others differ by at least a millionth of themselves. The score is a plain `float` and may be off by a ten-thousandth of itself. The paper asks for the pair that raises the likelihood most, which also depends on how often the pair occurs; the program that made BERT's vocabulary was never published.
 #
 # </details>
 
@@ -676,23 +676,25 @@ for words, number in ((WORDS, COUNTS), ([*WORDS, "ox"], [*COUNTS, 1])):
 # ---
 # # Part 4. Unigram
 #
-# T5, ALBERT and XLNet turn the question round: every piece has a probability, and a word is cut so that the product is largest.
-# Pieces carry no mark here.
+# In T5, ALBERT and XLNet every token has a probability, and the segmentation with the largest product wins.
+# Tokens carry no mark here.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "best_cut-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. The most likely cut
+# ## 7. Unigram: the best segmentation
 #
-# - **What it is for**: SentencePiece's Unigram cuts words this way. The same algorithm (Viterbi) finds the best path in speech recognisers and taggers.
-# - **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6
-# - **Needs**: logarithms, a table that is filled from left to right.
-# - **Paper**: Kudo (2018), section 3.2.
+# **Why.** SentencePiece's Unigram segments words this way. The same algorithm, Viterbi's, finds the best path in speech recognition and tagging.
 #
-# **The idea.** The probability of a cut is the product of the probabilities of its pieces, so its logarithm is the *sum* of theirs.
-# There are far too many cuts to try. But the best cut of *banks* whose last piece is *s* begins with the best cut of *bank*, whatever that is. So find the best cut of each beginning of the word, from short to long, and remember it.
+# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Kudo (2018), section 3.2
+#
+# The probability of a segmentation is the product of its tokens' probabilities, so its logarithm is a *sum*. The best way to position $j$ is the best way to some earlier position $i$ and one more token:
+#
+# $$\mathrm{best}(0) = 0, \qquad \mathrm{best}(j) = \max_{i < j} \bigl(\mathrm{best}(i) + \log p(w_{i+1} \dots w_j)\bigr)$$
+#
+# Write `best_cut(word, log_prob)`. `word` is a text, `log_prob` a dictionary from each of $P$ tokens to its natural logarithm. The result is the list of tokens of the most probable segmentation, or `None` if there is none.
 #
 # **By hand.** ban 1/8, bank 1/16, ks 1/16, s 1/32, k 1/32; in bits, the negative logarithm to base 2, that is 3, 4, 4, 5, 5.
 #
-# | beginning | best cut | bits |
+# | prefix | best segmentation | bits |
 # | --- | --- | --- |
 # | (nothing) | | 0 |
 # | b, ba | none | |
@@ -700,30 +702,25 @@ for words, number in ((WORDS, COUNTS), ([*WORDS, "ox"], [*COUNTS, 1])):
 # | bank | bank (ban + k has 8) | 4 |
 # | banks | ban + ks: 3 + 4 = **7** (bank + s: 4 + 5 = 9) | 7 |
 #
-# The best cut of *banks* has the best cut of *ban* in it, not the one of *bank*. That is why the whole table is kept.
+# The best segmentation of *banks* contains that of *ban*, not that of *bank*. That is why the whole table is kept.
 #
 # **Rules**
-#
-# - Each piece of the answer is a key of `log_prob`; joined they are the word. If there is no such cut, the answer is `None`.
-# - An empty word has one cut, without pieces: an empty list.
-# - Of equally likely cuts take the one whose *last* piece is longest; if these are equally long, the one whose last piece but one is longest, and so on. Ties, also between cuts of the same pieces, are asked only where the sums are exact in any order of adding; else the best sum is larger than the next by 0.00000005 at least.
-# - The numbers are natural logarithms, from minus ten billion to 0. A piece may have exactly 0, probability 1. They need not add up to 1.
-# - Words have up to 200 characters: their probability may be too small for a float, and trying every cut takes for ever.
-#
-# **In**: `word`, a text; `log_prob`, a dictionary from piece (never empty) to its logarithm, perhaps without entries. **Out**: a list of texts, or `None`.
+# 1. Each token of the result is a key of `log_prob`; joined they are the word. An empty word gives an empty list.
+# 2. Of equally probable segmentations, take the one whose *last* token is longest; if these are equally long, the one whose second-to-last token is longest, and so on.
+# 3. Words have up to 200 characters: their probability may be too small for a float, and trying every segmentation takes forever.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Suppose you know the best sum for every shorter beginning. Which pieces can be the last one of this beginning? What does each of them cost in all?
+# Suppose you know the best sum for every shorter prefix. Which tokens can be the last one of this prefix? What is the total of each?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Two lists with `len(word) + 1` places: `best[0] = 0.0`, the rest minus infinity; and the cuts, or only where the last piece of each starts. For each `end` from 1, for each `start` from 0 to `end - 1`: if `word[start:end]` is a piece and `best[start]` can be reached, compare `best[start] + log_prob[piece]` with `best[end]`, with `>` and not with `>=`.
-# If you kept only where last pieces start, walk back from the end and turn the list round.
+# Two lists with `len(word) + 1` entries: `best[0] = 0.0`, the rest minus infinity; and the segmentations, or only where the last piece of each starts. For each `end` from 1, for each `start` from 0 to `end - 1`: if `word[start:end]` is a token and `best[start]` can be reached, compare `best[start] + log_prob[piece]` with `best[end]`, with `>` and not with `>=`.
+# If you kept only where last pieces start, walk back from the end and reverse the list.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # The cheapest row of train tickets from station 0 to station n; a ticket (from, to) has a price.
 #
@@ -741,6 +738,11 @@ for words, number in ((WORDS, COUNTS), ([*WORDS, "ox"], [*COUNTS, 1])):
 # ```
 #
 # `cheapest(3, {(0, 2): 5.0, (0, 1): 1.0, (1, 3): 7.0, (2, 3): 1.0})` gives `[0, 2, 3]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Ties, also between segmentations into the same tokens, are tested only where the sums are exact in any order of adding; otherwise the best sum is larger than the next by at least 0.00000005. The logarithms are from minus ten billion to 0. A token may have exactly 0, probability 1. The probabilities need not add up to 1. No token is empty; `log_prob` may have no entries.
 #
 # </details>
 
@@ -762,7 +764,7 @@ def best_cut(word: str, log_prob: dict[str, float]) -> list[str] | None:
 check(best_cut)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "best_cut-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The five pieces of the page. Make *bank* more likely, 1/2 say, and run the cell again: which cut is best then? (At 1/4 the two cuts are equally likely.)
+# The five tokens of the page. Make *bank* more probable, 1/2 for example, and run the cell again: which segmentation is best then? (At 1/4 two are equally probable.)
 
 # %% nbgrader={"grade": false, "grade_id": "look-best_cut", "locked": true, "schema_version": 3, "solution": false, "task": false}
 PIECES = {"ban": 1 / 8, "bank": 1 / 16, "ks": 1 / 16, "s": 1 / 32, "k": 1 / 32}
@@ -772,52 +774,48 @@ if cut is not None:
     print("banks  ->", " | ".join(cut), f"  {sum(-math.log2(PIECES[piece]) for piece in cut):.0f} bits")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "expected_counts-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. How often is each piece used?
+# ## 8. Unigram: expected counts
 #
-# - **What it is for**: the E step of Unigram's training. From these numbers come the new probabilities; then the pieces that the text would miss least are thrown out, until the vocabulary is small enough.
-# - **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5
-# - **Needs**: exercise 7, $\log(e^x + e^y)$.
-# - **Paper**: Kudo (2018), section 3.2.
+# **Why.** This is the E-step of Unigram's training. New probabilities come from these numbers; then the tokens that are missed least are pruned.
 #
-# **The idea.** Now no cut wins. Every cut $c$ of the word gets its share, in proportion to its probability:
+# **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5 · **Paper** Kudo (2018), section 3.2
 #
-# $$P(c) = \frac{\prod_{x \in c} p(x)}{\sum_{c'} \prod_{x \in c'} p(x)} \qquad \mathrm{expected}(x) = \sum_{c} P(c) \cdot (\text{how often } x \text{ stands in } c)$$
+# Every segmentation $c$ of the word is weighted by its probability, and each token's count is averaged:
 #
-# **By hand.** The pieces of exercise 7 again, the word *banks*. It has three cuts:
+# $$P(c) = \frac{\prod_{x \in c} p(x)}{\sum_{c'} \prod_{x \in c'} p(x)}, \qquad \mathbb{E}[\#(x)] = \sum_{c} P(c) \cdot \#(x \in c)$$
 #
-# | cut | probability | share |
+# Write `expected_counts(word, log_prob)`. `word` is a text, `log_prob` a dictionary from each of $P$ tokens to its natural logarithm. The result is a float32 tensor of shape $(P)$, in the dictionary's order.
+#
+# **By hand.** The tokens of exercise 7, the word *banks*. It has three segmentations:
+#
+# | segmentation | probability | normalized |
 # | --- | --- | --- |
 # | ban, ks | 1/128 | 64/81 |
 # | bank, s | 1/512 | 16/81 |
 # | ban, k, s | 1/8192 | 1/81 |
 # | sum | 81/8192 | 1 |
 #
-# So *ban* is expected 64/81 + 1/81 = 65/81 times, *ks* 64/81, *s* 17/81, *bank* 16/81, *k* 1/81.
+# So the expected count of *ban* is 64/81 + 1/81 = **65/81**, of *ks* 64/81, *s* 17/81, *bank* 16/81, *k* 1/81.
 #
 # **Rules**
-#
-# - The answer has one number for each entry of `log_prob`, in the dictionary's order. A piece that is in no cut has 0.
-# - A piece that stands twice in a cut counts twice there.
-# - A word without a cut gives zeros. So does the empty word: its one cut has no pieces.
-# - Words have up to 200 characters, with far more cuts than can be tried and probabilities too small for a float. Sum over the ways to each place, and stay in logarithms. A number may be off by a ten-thousandth of itself and a millionth more: Python's floats are exact enough, float32 on the way is not.
-# - The numbers of `log_prob` are natural logarithms, from minus ten thousand to 0. They need not add up to 1.
-#
-# **In**: `word`, a text; `log_prob`, a dictionary from piece (never empty) to its logarithm, with at least one entry. **Out**: a float32 tensor of shape $(P)$, $P$ the number of entries.
+# 1. A token that occurs twice in a segmentation counts twice there. A token that is in none has 0.
+# 2. A word without a segmentation gives zeros, and so does the empty word.
+# 3. Words have up to 200 characters, with far more segmentations than can be listed and probabilities too small for a float. Sum over the ways to each position, and stay in logarithms.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Take one piece at one place of the word. What is the share of all cuts that go through it? Everything before it, times the piece, times everything after it.
+# Take one token at one position of the word. What fraction of the total probability uses it there? Everything before it, times the token, times everything after it.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `before[i]`: the logarithm of the summed probability of all cuts of the first `i` characters; `after[i]`: of all cuts of the rest. Fill the one from the left, the other from the right, with log-sum-exp where exercise 7 took the maximum.
-# A piece from `start` to `end` then adds $e^{\mathrm{before}[start] + \mathrm{log\_prob} + \mathrm{after}[end] - \mathrm{before}[n]}$. `torch.logsumexp` or your own, minus infinity for no way at all.
+# `before[i]`: the logarithm of the summed probability of all segmentations of the first `i` characters; `after[i]`: of all segmentations of the rest. Fill the one from the left, the other from the right, with log-sum-exp where exercise 7 took the maximum.
+# A token from `start` to `end` then adds $e^{\mathrm{before}[start] + \mathrm{log\_prob} + \mathrm{after}[end] - \mathrm{before}[n]}$. `torch.logsumexp` or your own, minus infinity for no way at all.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Walkers go from station 0 to station n, and take each road with its weight. What share of the walks uses the road (1, 3)?
+# Walkers go from station 0 to station n, and take each road with its weight. What fraction of the walks uses the road (1, 3)?
 #
 # ```python
 # def share_of_road(n, weight, road):                    # weight: {(0, 1): 0.5, ...}, always from < to
@@ -830,6 +828,11 @@ if cut is not None:
 # ```
 #
 # With the roads 0 to 1, 1 to 3 and 0 to 3, each of weight 0.5, the road (1, 3) has 0.25 / 0.75 = 1/3 of the walks. Yours has longer words, so it adds logarithms.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# A number may be off by a ten-thousandth of itself and a millionth more: Python's floats are exact enough, float32 on the way is not. The logarithms are from minus ten thousand to 0; the probabilities need not add up to 1. No token is empty, and `log_prob` has at least one entry.
 #
 # </details>
 
@@ -859,7 +862,7 @@ def expected_counts(word: str, log_prob: dict[str, float]) -> Float[Tensor, "P"]
 check(expected_counts)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "expected_counts-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A piece that is hardly ever expected gets a small probability, and is expected even less in the next round. Which of the five is expected least?
+# A token with a small expected count gets a small probability, and an even smaller expected count in the next round. Which of the five has the smallest?
 
 # %% nbgrader={"grade": false, "grade_id": "look-expected_counts", "locked": true, "schema_version": 3, "solution": false, "task": false}
 expected = attempt(expected_counts, "banks", LOG_PROB)
@@ -872,42 +875,38 @@ if expected is not None:
 # # Part 5. Model inputs
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "fill_pair-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. Two texts in one input
+# ## 9. BERT's input for two texts
 #
-# - **What it is for**: a question and a passage, a premise and a conclusion, a search and a page: BERT reads them as one row of numbers of a fixed length.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 5
-# - **Needs**: lists.
-# - **Paper**: Devlin et al. (2019), section 3 and figure 2.
+# **Why.** A question and a passage, a premise and a hypothesis: BERT reads two texts as one sequence of fixed length.
 #
-# **The idea.** `[CLS]` first text `[SEP]` second text `[SEP]`, then padding up to `max_length`. Three lists of that length say what stands where:
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 5 · **Paper** Devlin et al. (2019), section 3 and figure 2
+#
+# The sequence is `[CLS]`, first text, `[SEP]`, second text, `[SEP]`, then padding up to $L$ = `max_length`. If the texts have more than $L - 3$ tokens together, they are truncated: remove one token at a time from the *end* of the text that is longer at that moment; if both are equally long, from the second.
+#
+# Write `fill_pair(first, second, max_length)`. `first` and `second` are lists of token ids. The result is a dictionary of three lists of $L$ integers:
 #
 # - `"ids"`: the tokens, with `[CLS]` = 101, `[SEP]` = 102, `[PAD]` = 0;
 # - `"segments"`: 0 for `[CLS]`, the first text and its `[SEP]`; 1 for the second text and its `[SEP]`; 0 for padding;
-# - `"mask"`: 1 for everything that is to be read, special tokens too; 0 for padding.
+# - `"mask"`: 1 for every real token, special tokens included; 0 for padding.
 #
 # **By hand.** `first = [7, 8]`, `second = [9]`, `max_length = 8`:
 #
-# | place | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+# | position | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
 # | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 # | ids | 101 | 7 | 8 | 102 | 9 | 102 | 0 | 0 |
 # | segments | 0 | 0 | 0 | 0 | 1 | 1 | 0 | 0 |
 # | mask | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0 |
 #
-# **If the texts are too long**, take away one token at a time, always from the *end* of the text that is longer at that moment; if both are equally long, from the second. (BERT's release does it so; the library `tokenizers` leaves an odd last place to the text that was longer.)
-# Texts of 7 and 3 tokens, `max_length = 10`: the special tokens need 3 places, 7 are left, so 4 and 3 stay. Texts of 5 and 5 tokens, `max_length = 10`: 4 and 3 stay.
+# Texts of 7 and 3 tokens with `max_length = 10`: 7 positions are left for text, so 4 and 3 stay. Texts of 5 and 5 tokens: 4 and 3 stay.
 #
 # **Rules**
-#
-# - The special tokens are never cut. `max_length` is at least 3.
-# - A text may be empty. Both `[SEP]` stand there all the same.
-# - The tokens of the texts may be any whole numbers from 0 on, 0, 101 and 102 among them. They are tokens like any other, and no padding.
-# - All three lists have exactly `max_length` numbers. Leave the two texts as they were.
-#
-# **In**: `first`, `second`, lists of whole numbers; `max_length`, at most 1,000. **Out**: a dictionary of three lists of `int`.
+# 1. Special tokens are never truncated. A text may be empty; both `[SEP]` are there all the same.
+# 2. The ids 0, 101 and 102 may occur in the texts. There they are tokens like any other, and not padding.
+# 3. Leave the two lists as they were.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# How many places are left for the texts? Work on the two *lengths* first, and cut only when they are right.
+# How many positions are left for the texts? Work on the two *lengths* first, and cut only when they are right.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
@@ -916,7 +915,7 @@ if expected is not None:
 # How many zeros does each of the three lists need at the end? The same number for all.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A poster has room for 4 lines, the first and the last are a frame. Two choirs send names; the larger choir loses names until all fit; empty lines fill the rest.
 #
@@ -931,6 +930,11 @@ if expected is not None:
 #     names = altos[:a] + tenors[:t]
 #     return ["****", *names, "****"] + [""] * (2 - len(names))
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `max_length` is from 3 to 1,000; token ids are integers from 0 on. All three lists have exactly `max_length` numbers. BERT's release truncates as described; the library `tokenizers` leaves an odd last position to the text that was longer.
 #
 # </details>
 
@@ -956,7 +960,7 @@ def fill_pair(first: list[int], second: list[int], max_length: int) -> dict[str,
 check(fill_pair)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "fill_pair-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Make `max_length` smaller, step by step. Which text loses first?
+# Reduce `max_length` step by step. Which text is truncated first?
 
 # %% nbgrader={"grade": false, "grade_id": "look-fill_pair", "locked": true, "schema_version": 3, "solution": false, "task": false}
 filled = attempt(fill_pair, [7, 8, 9, 10, 11], [21, 22, 23], 8)
@@ -965,19 +969,20 @@ if filled is not None:
         print(f"{name:<9}", row)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "byt5_ids-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. Two models without a vocabulary
+# ## 10. Inputs without a vocabulary
 #
-# - **What it is for**: nothing to learn before the training, nothing unknown, no language cut finer than another because it was rare: ByT5 reads bytes, CANINE reads letters.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 (2 for each function)
-# - **Needs**: UTF-8, `ord`, the remainder `%`.
-# - **Paper**: Xue et al. (2022), section 3; Clark et al. (2022), section 3; the primes are those of CANINE's release.
+# **Why.** Nothing to learn before training, nothing unknown, no language split finer because it was rare: ByT5 reads bytes, CANINE reads characters.
 #
-# **ByT5** reads the bytes of UTF-8. The numbers 0, 1 and 2 are taken: padding, *end*, unknown. So a byte has the id byte + 3, and behind the last byte stands the end, 1.
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Xue et al. (2022), section 3; Clark et al. (2022), section 3
 #
-# **CANINE** reads characters. A character's number is its code point, which `ord` gives. Unicode has room for 1,114,112 of them, too many for a table with a row each.
-# So there are eight smaller tables of `num_rows` rows. A character takes one row out of each, and the eight rows side by side are its vector. With $c$ the code point and $p$ the table's prime, one of `PRIMES` in the cell below, it takes the row
+# ByT5's ids 0, 1 and 2 are padding, end and unknown, so a byte $b$ of UTF-8 has the id $b + 3$, and 1 follows the last byte. CANINE's id is the code point $c$ of a character (`ord`). With more than a million of them, a vector is composed from eight small embedding tables of $R$ = `num_rows` rows. With $p$ the prime of the table (`PRIMES`, next cell), the character uses row
 #
-# $$(c + 1) \cdot p \;\bmod\; \text{num\_rows}$$
+# $$\mathrm{row}_p(c) = (c + 1) \cdot p \bmod R$$
+#
+# Write two functions, 2 points each.
+#
+# - `byt5_ids(text, max_length)` returns the list of ids of a text, the end included.
+# - `canine_rows(text, num_rows)` returns a list for each character of the text: its eight rows, in the order of `PRIMES`.
 #
 # **By hand.** *é!* is two characters and three bytes: C3 A9 21, that is 195, 169 and 33.
 #
@@ -987,20 +992,12 @@ if filled is not None:
 # | 198, 172, 1 | 3 |
 # | 198, 1 | 2: half of the *é* |
 #
-# The code point of *b* is 98. With `num_rows = 100` it takes row 99 · 31 mod 100 = 3069 mod 100 = 69 of the first table, and of all eight the rows 69, 57, 41, 39, 27, 3, 97, 87.
-#
-# **Write two functions.**
-#
-# - `byt5_ids(text, max_length)` gives the ids of a text, the end included.
-# - `canine_rows(text, num_rows)` gives a list for each character of the text, in their order: its eight rows, in the order of `PRIMES`.
+# The code point of *b* is 98. With `num_rows = 100` it uses row 99 · 31 mod 100 = 3069 mod 100 = 69 of the first table, and of all eight the rows 69, 57, 41, 39, 27, 3, 97, 87.
 #
 # **Rules**
-#
-# - `max_length` is how many ids there may be, the end among them. What is too much is cut off at the end of the text, byte by byte, also in the middle of a character. The end always stands there: with `max_length` 1 it is all that is left.
-# - A shorter text is not padded. The empty text gives `[1]`, and no rows: an empty list.
-# - The text is read as it is: nothing is dropped, put together, taken apart or made small.
-#
-# **In**: `text`, any text; `max_length`, from 1 to 1,000; `num_rows`, from 1 to 20,000. **Out**: a list of `int`; a list of lists of eight `int`s.
+# 1. There are at most `max_length` ids, the end included. The rest is cut at the end of the text, byte by byte, also in the middle of a character. The end is always there.
+# 2. A shorter text is not padded.
+# 3. The text is read as it is: not normalized, not lower-cased.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -1009,11 +1006,11 @@ if filled is not None:
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# A loop over `text.encode("utf-8")` gives whole numbers. How many of them have room beside the end? Cut there, then put the end behind.
+# A loop over `text.encode("utf-8")` gives whole numbers. How many of them fit with the end? Cut there, then append the end.
 # For the rows, one loop inside the other: characters outside, primes inside. `*` and `%` bind alike, and more than `+`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A telegram has room for a few words, and the last one is always STOP. The postman finds each guest of a hotel on one of two stairs, by the number of the room.
 #
@@ -1026,6 +1023,11 @@ if filled is not None:
 # ```
 #
 # `telegram(["come", "home", "soon"], 3)` is `["come", "home", "STOP"]`, and `stairs([12, 2], 10)` is `[[3, 7], [3, 7]]`: two rooms ten apart are never told apart.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# With `max_length` 1 only the end is left. The empty text gives `[1]`, and no rows: an empty list. `max_length` is from 1 to 1,000, `num_rows` from 1 to 20,000. The primes are those of CANINE's release.
 #
 # </details>
 
@@ -1050,14 +1052,14 @@ def canine_rows(text: str, num_rows: int) -> list[list[int]]:
 check(byt5_ids)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "byt5_ids-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A word in two scripts and a sign: what does each model read? Then look at the last line that is printed.
-# CANINE's tables have 16,384 rows, a power of two, and all eight primes are odd. So two characters that share one row share all eight: to the published model they are one and the same letter.
+# A word in two scripts and an emoji: what does each model read? Then look at the last line that is printed.
+# CANINE's tables have 16,384 rows, a power of two, and all eight primes are odd. So two characters that share one row share all eight: to the published model they are the same character.
 
 # %% nbgrader={"grade": false, "grade_id": "look-byt5_ids", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for text in ("bank", "банк", "🏦"):
     ids, rows = attempt(byt5_ids, text, 512), attempt(canine_rows, text, 16_384)
     if ids is not None and rows is not None:
-        print(f"{text:<6}{len(ids) - 1:>3} bytes for ByT5, {len(rows)} letters for CANINE")
+        print(f"{text:<6}{len(ids) - 1:>3} bytes for ByT5, {len(rows)} characters for CANINE")
 pair = attempt(canine_rows, "b" + chr(ord("b") + 16_384), 16_384)
 if pair is not None:
     print(f"b and {chr(ord('b') + 16_384)} share {sum(x == y for x, y in zip(*pair))} of 8 rows")
@@ -1069,12 +1071,11 @@ if pair is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "own_words-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 11. Nothing unknown, and yet
 #
-# - **What it is for**: who chooses a model for other languages than English chooses a tokenizer first, and pays for it every day.
-# - **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4, given by a person who reads it
-# - **Needs**: exercises 2 to 4.
-# - **Paper**: Petrov, La Malfa, Torr and Bibi (2023), on how unequally languages are cut.
+# **Why.** Choosing a model for other languages than English means choosing a tokenizer first, and paying for it every day.
 #
-# **The question.** A hospital in Chiang Mai asks a model that uses GPT-2's tokenizer to sum up letters in Thai. Its author says: "The tokenizer has no unknown words, so it works for Thai as it does for English."
+# **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4 (graded by hand) · **Paper** Petrov, La Malfa, Torr and Bibi (2023), on how unequally languages are tokenized
+#
+# **The question.** A hospital in Chiang Mai asks a model that uses GPT-2's tokenizer to summarize letters in Thai. Its author says: "The tokenizer has no unknown words, so it works for Thai as it does for English."
 # In about 120 words: why is the first half true, what is wrong with the second, and what will the hospital notice?
 #
 # {{rubric}}
@@ -1083,15 +1084,15 @@ if pair is not None:
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What are the pieces that GPT-2 has for sure, before any merge? What decides which merges it has on top of them?
+# Which tokens does GPT-2 have for sure, before any merge? What decides which merges it has on top of them?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Take one Thai letter: how many bytes has it in UTF-8? If hardly any merge joins them, how many tokens is a word of six letters? Then ask where tokens are counted: in the context, in the price, in the time.
+# Take one Thai letter: how many bytes has it in UTF-8? If hardly any merge combines them, how many tokens is a word of six letters? Then ask where tokens are counted: in the context, in the price, in the time.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # *Morse code can spell every word, so it suits every language.* True, every word can be spelled: there is a code for each letter. But the short codes went to the letters that are frequent in English: *e* has one sign. A text whose frequent letters have long codes takes longer to send, letter for letter, though not one is missing.
 #
@@ -1108,9 +1109,9 @@ if pair is not None:
 #
 # Nothing to write here. Run the cells and watch; all of it takes seconds.
 #
-# GPT-2's published tokenizer is 50,000 merges and a number for each piece.
-# The course's `split` finds the words, by GPT-2's published expression. Your `byte_table` writes them in its characters, your `bpe_split` cuts, your `byte_decode` brings the text back.
-# Beside your numbers stand those of `tiktoken`, the program that GPT-2's makers use.
+# GPT-2's published tokenizer is 50,000 merges and an id for each token.
+# The course's `split` finds the words, by GPT-2's published expression. Your `byte_table` writes them in its characters, your `bpe_split` encodes, your `byte_decode` restores the text.
+# Next to your ids are those of `tiktoken`, the library that GPT-2's makers use.
 
 # %% nbgrader={"grade": false, "grade_id": "real-gpt2", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
@@ -1148,14 +1149,14 @@ if ready(bpe_split, byte_decode, needs=["gpt2_tokenizer", "kjv"]):
     table, tokens = byte_table(), {number: token for token, number in ids.items()}
     in_bytes = {bytes(table[character] for character in token): number for token, number in ids.items() if token != "<|endoftext|>"}
     rival = tiktoken.Encoding("gpt2", pat_str=GPT2.pattern, mergeable_ranks=in_bytes, special_tokens={})
-    print("The same numbers as tiktoken's: ", yours == rival.encode(text))
+    print("The same ids as tiktoken's:", yours == rival.encode(text))
     print("byte_decode gives the text back:", byte_decode([tokens[number] for number in yours]) == text)
     for text in ("The bank lends", "The bank 🏦 lends", "ธนาคาร"):
         print(f"{text!r}: {gpt2_ids(text, ids, rank)}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-bert", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Now BERT's: your `bert_words` and `wordpiece`, the 30,522 pieces of its published vocabulary, 2,000 lines of a dictionary.
-# Beside it stands the library `tokenizers`, with the file that BERT's users load.
+# Now BERT's: your `bert_words` and `wordpiece`, the 30,522 tokens of its published vocabulary, 2,000 lines of a dictionary.
+# The rival is the library `tokenizers`, with the file that BERT's users load.
 
 # %% nbgrader={"grade": false, "grade_id": "real-bert-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import tokenizers
@@ -1175,13 +1176,13 @@ if ready(bert_words, wordpiece, needs=["bert_tokenizer", "oewn_glosses"]):
     rival.no_padding(), rival.no_truncation()
     theirs = [rival.encode(line, add_special_tokens=False).tokens for line in lines]
     same = sum(a == b for a, b in zip(yours, theirs))
-    print(f"{same:,} of {len(lines):,} lines are cut as the library cuts them; {sum(map(len, yours)):,} pieces")
+    print(f"{same:,} of {len(lines):,} lines are split as by the library; {sum(map(len, yours)):,} tokens")
     for word in ("banking", "unbanked", "moneylender", "🏦", "apologetic"):
         print(f"{word:<12}", " | ".join(piece for one in bert_words(word) for piece in bert_pieces(one)))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-train", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Last, your `train_bpe` on the 500 commonest words of the same Bible. The library `tokenizers` learns beside it, on the same words.
-# It has another rule for ties (the piece that it made earlier comes first), so where two pairs are equally frequent the lists may part.
+# Last, your `train_bpe` on the 500 most common words of the same Bible. The library `tokenizers` learns from the same words.
+# It has another rule for ties (the token that it made earlier comes first), so where two pairs are equally frequent the lists may differ.
 
 # %% nbgrader={"grade": false, "grade_id": "real-train-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
 if ready(train_bpe, needs=["kjv"]):
@@ -1197,8 +1198,8 @@ if ready(train_bpe, needs=["kjv"]):
         vocab_size=len(alphabet) + 60, show_progress=False))
     theirs = [token for token, _ in sorted(rival.get_vocab().items(), key=lambda item: item[1])][len(alphabet):]
     same = len({left + right for left, right in merges} & set(theirs))
-    print(f"{same} of your 60 pieces are the library's too")
+    print(f"{same} of your 60 tokens are the library's too")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Your lines and the published programs cut alike, because apart from that expression there is nothing more in them than what you wrote: a list, a rule for what comes first, a rule for what is unknown.
-# What they do not share is the list itself. It was learned from somebody's text, and every model that uses it sees the world through that text's frequent words.
+# Your code and the published programs agree, because apart from that expression they contain nothing more than what you wrote: a list, a rule for what comes first, a rule for what is unknown.
+# The list itself was learned from somebody's text, and every model that uses it reads through that text's frequent words.

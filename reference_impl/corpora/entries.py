@@ -75,6 +75,42 @@ BERT_TOKENIZER = PinnedFile(
     466_247,
 )
 
+# Current vocabularies: the hash and size of the tokens, and of the special tokens.
+RANKED = (
+    (
+        "cl100k",
+        ("4a945d497c213acde921bc8d69bc8dad9c603ea97c50c014e04ad0fadc09eecb", 1_245_370),
+        ("ea2619b96af0aca009c6e1045b5819448449c5c7779f3d32f98e8f29821a5d19", 104),
+        "MIT, OpenAI",
+        "https://github.com/openai/tiktoken",
+        "the vocabulary of GPT-3.5 and GPT-4: 100,277 ids",
+    ),
+    (
+        "o200k",
+        ("6b17521f79788c7ace48fc75f6edde125637a90b0018427e68f28d051b2ac1fe", 2_597_662),
+        ("95837e70aa1f68042293be2fb62ad5d748e7834940bf041299281ffa3addba3b", 44),
+        "MIT, OpenAI",
+        "https://github.com/openai/tiktoken",
+        "the vocabulary of GPT-4o and gpt-oss: 200,019 ids",
+    ),
+    (
+        "llama3",
+        ("124bfc185ea93e669e4ce2e1b5aa5733d2e793a910372fa198dfc1597e1220f2", 1_599_315),
+        ("b4735deaef10df54b89c2d2581260958b4d008c027f4fe1b5bc1382bc3b7a85d", 9_038),
+        "Meta Llama 3 Community License: fetch it, don't pass it on",
+        "https://github.com/meta-llama/llama3",
+        "Llama 3's vocabulary: 128,256 ids",
+    ),
+    (
+        "qwen3",
+        ("6114087889f61af31f72abe80529bbd09826df4d396753a281a14bcc21abc2fa", 1_885_831),
+        ("d3fccd273ee759d3d91c2a73458db4f5738d56e104f8cccfd21cb36f401b020a", 500),
+        "Apache 2.0, Alibaba Cloud",
+        "https://github.com/QwenLM/Qwen3",
+        "Qwen 3's vocabulary: 151,669 ids, each digit a token",
+    ),
+)
+
 ENTRIES = {
     e.name: e
     for e in (
@@ -246,6 +282,21 @@ ENTRIES = {
                 "a SentencePiece BPE with byte fallback and 32,000 pieces, made like"
                 " that of LLaMA 2"
             ),
+        ),
+        *(
+            Entry(
+                name=f"{name}_tokenizer",
+                package="quicktok-v1",
+                version="0.4.0",
+                files=(
+                    PinnedFile(f"quicktok/data/{name}.vocab", *vocab),
+                    PinnedFile(f"quicktok/data/{name}.special", *special),
+                ),
+                licence=licence,
+                source=source,
+                good_for=good_for,
+            )
+            for name, vocab, special, licence, source, good_for in RANKED
         ),
         Entry(
             name="bert_tokenizer",

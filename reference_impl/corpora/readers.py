@@ -57,7 +57,8 @@ def load(name: str) -> Any:
     "oewn_glosses" gives list[str], one "lemma gloss" a line; "kjv" a str, one verse a
     line; "glove_6b_50d" a Vectors; "wordsim353" and "simlex999" list[(word, word,
     score)]; "google_analogies" list[Analogy]; "gpt2_tokenizer" and "bert_tokenizer" a
-    Tokenizer; "mistral_tokenizer" a SentencePieceTokenizer; "minilm" a Bert and
+    Tokenizer, and so do "cl100k_tokenizer", "o200k_tokenizer", "llama3_tokenizer" and
+    "qwen3_tokenizer"; "mistral_tokenizer" a SentencePieceTokenizer; "minilm" a Bert and
     "smollm2" a Llama, both in evaluation mode; "cmudict" list[Pronunciation], a word
     once for each way to say it; "sentiment" list[RatedSnippet], neighbours often of one
     review, so hold out neighbours together; "python_library" dict[str, str] from file
@@ -133,6 +134,12 @@ def _gpt2_tokenizer(vocabulary: Path, merges: Path) -> "Tokenizer":
     from reference_impl.tokenizers.files import load_gpt2
 
     return load_gpt2(vocabulary, merges)
+
+
+def _ranked_tokenizer(vocab: Path, special: Path) -> "Tokenizer":
+    from reference_impl.tokenizers.ranked_files import load_ranked
+
+    return load_ranked(vocab.stem, vocab, special)
 
 
 def _bert_tokenizer(vocabulary: Path, _: Path) -> "Tokenizer":
@@ -215,6 +222,10 @@ _READERS = {
     "simlex999": _word_pairs,
     "google_analogies": _analogies,
     "gpt2_tokenizer": _gpt2_tokenizer,
+    "cl100k_tokenizer": _ranked_tokenizer,
+    "o200k_tokenizer": _ranked_tokenizer,
+    "llama3_tokenizer": _ranked_tokenizer,
+    "qwen3_tokenizer": _ranked_tokenizer,
     "bert_tokenizer": _bert_tokenizer,
     "mistral_tokenizer": _sentencepiece_tokenizer,
     "minilm": _minilm,

@@ -56,6 +56,25 @@ r"""GPT-4's: endings in either case, any one sign before a word, numbers in grou
 three, line ends kept together. `++` and `?+` never give back what they took, which
 keeps the time linear."""
 
+O200K = regex.compile(
+    r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*"""
+    r"""[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"""
+    r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"""
+    r"""[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"""
+    r"""\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
+)
+"""GPT-4o's: marks are part of a word, so that Hindi words stay whole; a capital after a
+small letter begins a word; endings stay with their word."""
+
+LLAMA3 = regex.compile(
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"""
+    r""" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
+)
+"""Llama 3's: GPT-4's but for runs of line ends."""
+
+QWEN = regex.compile(LLAMA3.pattern.replace(r"\p{N}{1,3}", r"\p{N}"))
+"""Qwen's, versions 2 to 3: Llama 3's, with each digit a word of its own."""
+
 WORDS_AND_SIGNS = regex.compile(r"\w+|[^\w\s]+")
 """What `tokenizers` calls `Whitespace`: runs of word characters, runs of other signs,
 no spaces."""

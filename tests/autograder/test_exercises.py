@@ -147,7 +147,8 @@ def card(assignment, id: str) -> str:
 
 
 EACH = ("Difficulty", "Time", "Paper")
-ITEMS = {number: ("Why.", *EACH) for number in ("01", "03", "04", "12")}  # in the second edition's form
+# in the second edition's form
+ITEMS = {number: ("Why.", *EACH) for number in ("01", "02", "03", "04", "12")}
 
 
 @each_assignment

@@ -257,8 +257,8 @@ def test_the_students_functions_give_tiktokens_numbers_and_the_librarys_pieces(c
         exec(TWO.cells[cell][0].source, names)
     said = capsys.readouterr().out
     assert (
-        "The same numbers as tiktoken's:  True" in said
+        "The same ids as tiktoken's: True" in said
         and "byte_decode gives the text back: True" in said
     )
-    assert "2,000 of 2,000 lines are cut as the library cuts them" in said
-    assert re.search(r"(\d+) of your 60 pieces", said)
+    assert "2,000 of 2,000 lines are split as by the library" in said
+    assert re.search(r"(\d+) of your 60 tokens", said)

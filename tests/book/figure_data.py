@@ -223,6 +223,32 @@ DATA |= {
         ]
     },
     "model-input": {"first": list("abcdefg"), "second": list("xyz"), "length": 10, "batch": 12},
+    "dropout-cuts": {
+        "rates": [0, 0.5],
+        "words": [
+            {
+                "word": " bank",
+                "found": [
+                    [{"cut": ["Ġbank"], "part": 1}],
+                    [{"cut": ["Ġ", "bank"], "part": 0.6}, {"cut": ["Ġb", "ank"], "part": 0.3}],
+                ],
+            },
+            {
+                "word": "us",
+                "found": [[{"cut": ["us"], "part": 1}], [{"cut": ["u", "s"], "part": 0.5}]],
+            },
+        ],
+        "task": "Raise the dropout rate.",
+    },
+    "byte-patches": {
+        "texts": [
+            {"label": "verse", "bytes": list("the␣bank"), "entropies": [4, 1, 0.5, 0, 3, 2, 1, 0]},
+            {"label": "name", "bytes": list("Xerxes"), "entropies": [5, 4, 4, 3, 3, 1]},
+        ],
+        "threshold": 1.5,
+        "most": 5,
+        "task": "Lower the threshold until every byte is a patch.",
+    },
     "token-price": {
         "counters": [{"key": "gpt2", "label": "GPT-2"}, {"key": "bytes", "label": "bytes"}],
         "languages": [

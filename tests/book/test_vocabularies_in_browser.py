@@ -39,6 +39,8 @@ ODD = [
     "\u2581 sign",
     "e\U0001d165",
     "<0x41>",
+    "HTMLParser DON'T I\u017f isn't\r\n\r\n  x  ",
+    "1234567 \u0968\u0969\u096a\u096b.5",
     "\U0001f1e9\U0001f1ea  \U0001f468\u200d\U0001f469",
 ]
 
@@ -63,7 +65,12 @@ def encoders():
         read_gguf(next(corpora.path("smollm2").glob("*.gguf"))).metadata
     )
     gpt2, bert = corpora.load("gpt2_tokenizer"), corpora.load("bert_tokenizer")
+    ranked = {name: corpora.load(f"{name}_tokenizer") for name in ("cl100k", "o200k", "qwen3")}
     return {
+        **{
+            name: lambda text, of=of: of.encode(text, specials_in_text=False).ids
+            for name, of in ranked.items()
+        },
         "gpt2": lambda text: gpt2.encode(text).ids,
         "bert": lambda text: bert.encode(text, add_specials=False).ids,
         "mistral": corpora.load("mistral_tokenizer").encode,

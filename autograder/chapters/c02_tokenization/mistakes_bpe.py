@@ -44,7 +44,7 @@ def _learn(words, counts, number, count=_counted, join=_join, order=lambda pair:
     "counts-ignored",
     caught_by="counts",
     loses=4.5,
-    misconception="You count each word once. A pair counts as often as the word that it stands in.",
+    misconception="You count each word once. A pair counts as often as the word that contains it.",
 )
 def _(words, counts, num_merges):
     return _learn(words, [1] * len(words), num_merges)
@@ -55,10 +55,7 @@ def _(words, counts, num_merges):
     "no-recount",
     caught_by="recount",
     loses=3,
-    misconception=(
-        "You count once and take the pairs in the order of those counts. After each merge they have"
-        " to be counted again."
-    ),
+    misconception=("You count pairs only once. After each merge, all pairs must be counted again."),
 )
 def _(words, counts, num_merges):
     pairs = _counted([list(word) for word in words], counts)
@@ -70,7 +67,9 @@ def _(words, counts, num_merges):
     "across-words",
     caught_by="counts",
     loses=7,
-    misconception="You count pairs across the end of a word. Words stand for themselves.",
+    misconception=(
+        "You count pairs across word boundaries. Pairs never cross from one word into the next."
+    ),
 )
 def _(words, counts, num_merges):
     return _learn(
@@ -83,7 +82,7 @@ def _(words, counts, num_merges):
     "once-a-word",
     caught_by="counts",
     loses=2.5,
-    misconception="You count a pair once in each word. It counts as often as it stands there.",
+    misconception="You count a pair once per word. Every occurrence in the word counts.",
 )
 def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, count=lambda rows, counts: _counted_once(rows, counts))
@@ -103,7 +102,7 @@ def _counted_once(rows, counts):
     caught_by="overlap",
     loses=1,
     misconception=(
-        "You count only the places that could be joined together. aaa holds (a, a) twice."
+        'You count only the occurrences that can be merged together. "aaa" contains (a, a) twice.'
     ),
 )
 def _(words, counts, num_merges):
@@ -124,7 +123,9 @@ def _(words, counts, num_merges):
     "joined-twice",
     caught_by="overlap",
     loses=1,
-    misconception="You join a piece that was joined in the same round: aaa becomes aaa, not aa a.",
+    misconception=(
+        'You merge a symbol again that was merged in the same round: "aaa" must become aa a.'
+    ),
 )
 def _(words, counts, num_merges):
     def greedy(row, pair):
@@ -145,7 +146,7 @@ def _(words, counts, num_merges):
     "first-place-only",
     caught_by="recount",
     loses=3,
-    misconception="You join the pair once in each word. It is joined in all its places.",
+    misconception="You merge the pair once per word. Merge every occurrence.",
 )
 def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, join=lambda row, pair: _join(row, pair, 1))
@@ -156,7 +157,7 @@ def _(words, counts, num_merges):
     "from-the-right",
     caught_by="overlap",
     loses=1,
-    misconception="You join from right to left: aaa becomes a aa. It becomes aa a.",
+    misconception='You merge from right to left: "aaa" becomes a aa. From the left it is aa a.',
 )
 def _(words, counts, num_merges):
     def reversed_join(row, pair):
@@ -174,8 +175,7 @@ def _(words, counts, num_merges):
     caught_by="ties",
     loses=1.5,
     misconception=(
-        "Of equally frequent pairs you take the one that was met first. The first in Python's order"
-        " was asked for."
+        "You break ties by order of appearance. Take the smallest pair in Python's order of tuples."
     ),
 )
 def _(words, counts, num_merges):
@@ -188,8 +188,7 @@ def _(words, counts, num_merges):
     caught_by="ties",
     loses=1.5,
     misconception=(
-        "Of equally frequent pairs you take the last in order, as max of (count, pair) does. The"
-        " first was asked for."
+        "You break ties by the largest pair, as max of (count, pair) does. Take the smallest."
     ),
 )
 def _(words, counts, num_merges):
@@ -207,8 +206,7 @@ def _(words, counts, num_merges):
     caught_by="ties",
     loses=1.5,
     misconception=(
-        "Of equally frequent pairs you compare the joined texts. The left parts are compared first,"
-        " then the right ones."
+        "You break ties by the merged text. Compare the left parts first, then the right parts."
     ),
 )
 def _(words, counts, num_merges):
@@ -220,7 +218,7 @@ def _(words, counts, num_merges):
     "twice-at-least",
     caught_by="end",
     loses=1,
-    misconception="You stop at pairs that occur once. They are joined too.",
+    misconception="You stop at pairs that occur once. They are merged too.",
 )
 def _(words, counts, num_merges):
     return _learn(words, counts, num_merges, least=2)
@@ -232,8 +230,8 @@ def _(words, counts, num_merges):
     caught_by="counts",
     loses=1.5,
     misconception=(
-        "You keep words and counts in a dictionary: a word that stands in the list twice loses its"
-        " first count."
+        "You keep words in a dictionary: a word that is listed twice loses its first "
+        "count. Add the counts."
     ),
 )
 def _(words, counts, num_merges):
@@ -246,9 +244,7 @@ def _(words, counts, num_merges):
     "no-pairs-is-an-error",
     caught_by="end",
     loses=1,
-    misconception=(
-        "You take the largest of no pairs, which is an error. When no pair is left, training ends."
-    ),
+    misconception=("You take the maximum of an empty set of pairs. Stop when no pair is left."),
 )
 def _(words, counts, num_merges):
     merges, rows = [], [list(word) for word in words]
@@ -280,8 +276,8 @@ def _by_rank(word, merges, key, missing=None):
     caught_by="rank",
     loses=3,
     misconception=(
-        "You join the first pair from the left that is in the list. Its place in the list decides,"
-        " not its place in the word."
+        "You merge the leftmost pair that is in the list. The rank decides, not the "
+        "position in the word."
     ),
 )
 def _(word, merges):
@@ -294,8 +290,7 @@ def _(word, merges):
     caught_by="rank",
     loses=3,
     misconception=(
-        "You join the pair that stands last in the list. Merges are made in the order in which they"
-        " were learned."
+        "You merge the pair of highest rank. The lowest rank, the merge learned first, comes first."
     ),
 )
 def _(word, merges):
@@ -308,8 +303,8 @@ def _(word, merges):
     caught_by="rank",
     loses=3,
     misconception=(
-        "You cut off the longest piece that some merge can make, from left to right. That is"
-        " WordPiece's way; here the order of the merges decides."
+        "You take the longest token that fits, as WordPiece does. In BPE the rank of "
+        "the merges decides."
     ),
 )
 def _(word, merges):
@@ -328,10 +323,7 @@ def _(word, merges):
     "one-join",
     caught_by="rank",
     loses=4,
-    misconception=(
-        "You join once and stop. Look at all neighbours again, until no pair of them is in the"
-        " list."
-    ),
+    misconception=("You merge once and stop. Repeat until no adjacent pair is in the list."),
 )
 def _(word, merges):
     rank = {pair: number for number, pair in enumerate(merges)}
@@ -348,10 +340,7 @@ def _(word, merges):
     "first-place-only",
     caught_by="leftmost",
     loses=2.5,
-    misconception=(
-        "You go through the list once and join each merge in its first place only. All its places"
-        " are joined."
-    ),
+    misconception=("You apply each merge at its first occurrence only. Merge every occurrence."),
 )
 def _(word, merges):
     pieces = list(word)
@@ -368,9 +357,7 @@ def _(word, merges):
     "from-the-right",
     caught_by="leftmost",
     loses=2.5,
-    misconception=(
-        "Of equal pairs you join the one on the right first. They are joined from left to right."
-    ),
+    misconception=("You merge equal pairs from right to left. Merge the leftmost first."),
 )
 def _(word, merges):
     return _by_rank(word, merges, lambda rank, i: (rank, -i))
@@ -381,9 +368,7 @@ def _(word, merges):
     "unknown-left-out",
     caught_by="one-merge",
     loses=3.5,
-    misconception=(
-        "You leave out characters that stand in no merge. Joined together, the pieces are the word."
-    ),
+    misconception=("You drop characters that are in no merge. They stay as tokens."),
 )
 def _(word, merges):
     known = {character for pair in merges for character in "".join(pair)}
@@ -397,8 +382,8 @@ def _(word, merges):
     caught_by="again",
     loses=1.5,
     misconception=(
-        "You join two neighbours when their text is one that a merge makes. The pair itself has to"
-        " be in the list."
+        "You merge two symbols if their text results from some merge. The pair itself "
+        "must be in the list."
     ),
 )
 def _(word, merges):
@@ -417,9 +402,7 @@ def _(word, merges):
     "characters-only",
     caught_by="leftmost",
     loses=2.5,
-    misconception=(
-        "You join characters only. A piece that was joined may be a part of a later merge."
-    ),
+    misconception=("You merge characters only. A merged symbol can be part of a later merge."),
 )
 def _(word, merges):
     rank = {pair: number for number, pair in enumerate(merges)}
@@ -440,8 +423,7 @@ def _(word, merges):
     caught_by="one-merge",
     loses=3.5,
     misconception=(
-        "You join a pair in either order. A pair is joined only in the order in which the list"
-        " names its parts."
+        "You merge a pair in either order. Left and right part must be in the order of the list."
     ),
 )
 def _(word, merges):

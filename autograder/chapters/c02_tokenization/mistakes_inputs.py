@@ -84,9 +84,7 @@ def _(first, second, max_length):
     "specials-masked",
     caught_by="padding",
     loses=1,
-    misconception=(
-        "Your mask hides the special tokens. They are read like all others; only padding is hidden."
-    ),
+    misconception=("Your attention mask is 0 at special tokens. Only padding has 0."),
 )
 def _(first, second, max_length):
     return _fill(first, second, max_length, mask_of_specials=0)
@@ -97,7 +95,7 @@ def _(first, second, max_length):
     "mask-from-ids",
     caught_by="padding",
     loses=1,
-    misconception="You take every 0 of the ids for padding. A token of a text may be 0 too.",
+    misconception="You take every id 0 for padding. A token of a text can have the id 0.",
 )
 def _(first, second, max_length):
     made = _fill(first, second, max_length)
@@ -109,7 +107,7 @@ def _(first, second, max_length):
     "mask-turned-round",
     caught_by="padding",
     loses=3,
-    misconception="Your mask is 1 for padding. It is 1 for what is read.",
+    misconception="Your attention mask is 1 for padding. It is 1 for real tokens, 0 for padding.",
 )
 def _(first, second, max_length):
     made = _fill(first, second, max_length)
@@ -121,7 +119,7 @@ def _(first, second, max_length):
     "padding-in-front",
     caught_by="padding",
     loses=1,
-    misconception="You pad at the beginning. Here padding stands at the end.",
+    misconception="You pad on the left. Here padding belongs on the right.",
 )
 def _(first, second, max_length):
     made = _fill(first, second, max_length)
@@ -134,7 +132,7 @@ def _(first, second, max_length):
     "padding-in-segment-1",
     caught_by="padding",
     loses=1,
-    misconception="Your padding has segment 1. Padding has the segment 0.",
+    misconception="Your padding has segment 1. Padding has segment 0.",
 )
 def _(first, second, max_length):
     return _fill(first, second, max_length, pad_segment=1)
@@ -146,8 +144,8 @@ def _(first, second, max_length):
     caught_by="cut",
     loses=2,
     misconception=(
-        "You build the whole row and cut it off at max_length: the last [SEP] is lost, and only the"
-        " second text is cut."
+        "You truncate the whole sequence at max_length, so the last [SEP] is lost. "
+        "Truncate the texts instead."
     ),
 )
 def _(first, second, max_length):
@@ -160,7 +158,9 @@ def _(first, second, max_length):
     "second-only",
     caught_by="cut",
     loses=2,
-    misconception="You cut the second text only. The longer one loses, token by token.",
+    misconception=(
+        "You truncate the second text only. Remove tokens from the longer text, one at a time."
+    ),
 )
 def _(first, second, max_length):
     return _fill(
@@ -177,8 +177,8 @@ def _(first, second, max_length):
     caught_by="cut",
     loses=2,
     misconception=(
-        "You give each text half of the room. A short text keeps all of its tokens, and the other"
-        " gets what is left."
+        "You give each text half of the positions. A short text keeps all tokens, the "
+        "other gets the rest."
     ),
 )
 def _(first, second, max_length):
@@ -193,7 +193,7 @@ def _(first, second, max_length):
     "first-loses",
     caught_by="odd",
     loses=0.5,
-    misconception="Of two equally long texts you cut the first. The second loses.",
+    misconception="You truncate the first of two equally long texts. Truncate the second.",
 )
 def _(first, second, max_length):
     return _fill(
@@ -206,7 +206,7 @@ def _(first, second, max_length):
     "from-the-front",
     caught_by="cut",
     loses=2,
-    misconception="You cut texts at their beginning. They are cut at their end.",
+    misconception="You truncate at the beginning of a text. Remove tokens from its end.",
 )
 def _(first, second, max_length):
     a, b = _lengths(len(first), len(second), max_length - 3)
@@ -218,9 +218,7 @@ def _(first, second, max_length):
     "texts-changed",
     caught_by="cut",
     loses=1,
-    misconception=(
-        "You cut with pop() or del, which changes the caller's lists. Slices make new ones."
-    ),
+    misconception=("You truncate with pop() or del, which changes the caller's lists. Use slices."),
 )
 def _(first, second, max_length):
     while len(first) + len(second) > max_length - 3:
@@ -243,7 +241,7 @@ def _ids(data, max_length, offset=3):
     caught_by="bytes",
     loses=2,
     misconception=(
-        "Your ids are the bytes themselves. 0, 1 and 2 are taken, so each byte is moved by 3."
+        "Your ids are the bytes themselves. Ids 0, 1 and 2 are reserved: add 3 to each byte."
     ),
 )
 def _(text, max_length):
@@ -255,7 +253,9 @@ def _(text, max_length):
     "offset-two",
     caught_by="bytes",
     loses=2,
-    misconception="You move the bytes by 2. Three numbers are taken: padding, end and unknown.",
+    misconception=(
+        "You add 2 to each byte. Three ids are reserved, padding, end and unknown: add 3."
+    ),
 )
 def _(text, max_length):
     return _ids(text.encode(), max_length, 2)
@@ -266,7 +266,7 @@ def _(text, max_length):
     "no-end",
     caught_by="bytes",
     loses=2,
-    misconception="You leave out the end, 1, which stands behind every text.",
+    misconception="You left out the end token, id 1, after the text.",
 )
 def _(text, max_length):
     return _ids(text.encode(), max_length + 1)[:-1]
@@ -277,7 +277,7 @@ def _(text, max_length):
     "end-moved-too",
     caught_by="bytes",
     loses=2,
-    misconception="You move the end by 3 too. Its id is 1; only bytes are moved.",
+    misconception="You add 3 to the end token as well. Its id is 1.",
 )
 def _(text, max_length):
     return [*_ids(text.encode(), max_length)[:-1], 4]
@@ -301,7 +301,7 @@ def _(text, max_length):
     "padded",
     caught_by="bytes",
     loses=2,
-    misconception="You pad a short text with 0 up to max_length. Nothing is padded here.",
+    misconception="You pad a short text to max_length. Nothing is padded here.",
 )
 def _(text, max_length):
     ids = _ids(text.encode(), max_length)
@@ -314,8 +314,7 @@ def _(text, max_length):
     caught_by="cut",
     loses=1,
     misconception=(
-        "You put the end behind the text and cut then, so that a long text loses its end. Cut"
-        " first."
+        "You append the end token and then truncate, so a long text loses it. Truncate first."
     ),
 )
 def _(text, max_length):
@@ -327,10 +326,7 @@ def _(text, max_length):
     "end-not-counted",
     caught_by="cut",
     loses=1,
-    misconception=(
-        "You leave max_length ids for the text and put the end behind: one too many. The end is one"
-        " of them."
-    ),
+    misconception=("You return max_length + 1 ids. The end token counts towards max_length."),
 )
 def _(text, max_length):
     return _ids(text.encode(), max_length + 1)
@@ -342,7 +338,7 @@ def _(text, max_length):
     caught_by="cut",
     loses=1,
     misconception=(
-        "You cut between characters. ByT5 is cut byte by byte, also in the middle of a character."
+        "You truncate between characters. ByT5 truncates between bytes, also inside a character."
     ),
 )
 def _(text, max_length):
@@ -356,10 +352,7 @@ def _(text, max_length):
     "characters-counted",
     caught_by="cut",
     loses=1,
-    misconception=(
-        "You cut the text before you encode it, so that max_length counts characters. It counts"
-        " ids."
-    ),
+    misconception=("You truncate before encoding, so max_length counts characters. It counts ids."),
 )
 def _(text, max_length):
     data = text[: max_length - 1].encode()
@@ -371,7 +364,7 @@ def _(text, max_length):
     "cut-in-front",
     caught_by="cut",
     loses=1,
-    misconception="You keep the last bytes of a long text. It is cut at its end.",
+    misconception="You keep the last bytes of a long text. Keep the first ones.",
 )
 def _(text, max_length):
     data = text.encode()
@@ -384,10 +377,7 @@ def _(text, max_length):
     replaces="canine_rows",
     caught_by="rows",
     loses=2,
-    misconception=(
-        "You multiply the code point itself. It is the code point + 1, so that 0 has rows of its"
-        " own too."
-    ),
+    misconception=("You multiply the code point itself. Multiply the code point + 1."),
 )
 def _(text, num_rows):
     return [[ord(character) * prime % num_rows for prime in PRIMES] for character in text]
@@ -400,7 +390,8 @@ def _(text, num_rows):
     caught_by="rows",
     loses=2,
     misconception=(
-        "Without brackets * and % come before +: you add the prime's remainder to the code point."
+        "You left out brackets: * and % bind more strongly than +. Write (code + 1) * "
+        "prime % num_rows."
     ),
 )
 def _(text, num_rows):
@@ -413,9 +404,7 @@ def _(text, num_rows):
     replaces="canine_rows",
     caught_by="rows",
     loses=2,
-    misconception=(
-        "You take the remainder before you multiply. The product is what goes modulo num_rows."
-    ),
+    misconception=("You take the remainder before multiplying. Take the product modulo num_rows."),
 )
 def _(text, num_rows):
     return [[(ord(character) + 1) % num_rows * prime for prime in PRIMES] for character in text]
@@ -427,7 +416,7 @@ def _(text, num_rows):
     replaces="canine_rows",
     caught_by="rows",
     loses=2,
-    misconception="You return a list for each table. A list for each character was asked for.",
+    misconception="You return one list per table. Return one list per character.",
 )
 def _(text, num_rows):
     return [[(ord(character) + 1) * prime % num_rows for character in text] for prime in PRIMES]
@@ -439,7 +428,7 @@ def _(text, num_rows):
     replaces="canine_rows",
     caught_by="letters",
     loses=1,
-    misconception="You take the bytes of the text. CANINE reads characters by their code points.",
+    misconception="You use the bytes of the text. CANINE reads code points of characters.",
 )
 def _(text, num_rows):
     return [[(byte + 1) * prime % num_rows for prime in PRIMES] for byte in text.encode()]
@@ -452,7 +441,7 @@ def _(text, num_rows):
     caught_by="letters",
     loses=1,
     misconception=(
-        "You leave out letters that stood there before. Each character of the text has its list."
+        "You skip characters that occurred before. Every character of the text has its list."
     ),
 )
 def _(text, num_rows):
@@ -468,7 +457,7 @@ def _(text, num_rows):
     replaces="canine_rows",
     caught_by="letters",
     loses=1,
-    misconception="You make the text small first. It is read as it is.",
+    misconception="You lower-case the text. It is read as it is.",
 )
 def _(text, num_rows):
     return [
@@ -482,7 +471,7 @@ def _(text, num_rows):
     replaces="canine_rows",
     caught_by="letters",
     loses=1,
-    misconception="You put letters and accents together (NFC). The text is read as it is.",
+    misconception="You compose letters and accents (NFC). The text is read as it is.",
 )
 def _(text, num_rows):
     return [

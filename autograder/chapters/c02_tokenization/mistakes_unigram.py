@@ -45,8 +45,8 @@ def _best(
     caught_by="sum",
     loses=5,
     misconception=(
-        "You take the longest piece that fits, from left to right. The cut with the largest sum was"
-        " asked for."
+        "You take the longest token that fits, from left to right. Take the "
+        "segmentation with the largest sum of logarithms."
     ),
 )
 def _(word, log_prob):
@@ -68,8 +68,8 @@ def _(word, log_prob):
     caught_by="sum",
     loses=5,
     misconception=(
-        "You take the likeliest piece that fits, step by step. A likely first piece may lead to an"
-        " unlikely rest, or nowhere."
+        "You take the most probable next token greedily. It can lead to an improbable "
+        "rest, or to none."
     ),
 )
 def _(word, log_prob):
@@ -89,7 +89,9 @@ def _(word, log_prob):
     "fewest-pieces",
     caught_by="sum",
     loses=4,
-    misconception="You take the cut with the fewest pieces. The sum of the logarithms decides.",
+    misconception=(
+        "You take the segmentation with the fewest tokens. The sum of the logarithms decides."
+    ),
 )
 def _(word, log_prob):
     return _best(word, log_prob, add=lambda best, score: best - 1)
@@ -114,8 +116,8 @@ def _(word, log_prob):
     caught_by="sum",
     loses=4,
     misconception=(
-        "You take the smallest sum. Logarithms of probabilities are negative: the largest is the"
-        " likeliest."
+        "You take the smallest sum. Logarithms are negative, so the largest sum is the "
+        "most probable."
     ),
 )
 def _(word, log_prob):
@@ -127,7 +129,9 @@ def _(word, log_prob):
     "back-to-front",
     caught_by="whole",
     loses=6,
-    misconception="You read the pieces from the back and forget to turn them round.",
+    misconception=(
+        "You return the tokens in reverse order, as backtracking finds them. Reverse the list."
+    ),
 )
 def _(word, log_prob):
     found = _best(word, log_prob)
@@ -140,8 +144,8 @@ def _(word, log_prob):
     caught_by="whole",
     loses=6,
     misconception=(
-        "You never try a piece that begins at the first character and is longer than one. range"
-        " ends one early, or starts at 1."
+        "You never try a longer token at the first character: a range starts at 1 or "
+        "ends too early."
     ),
 )
 def _(word, log_prob):
@@ -153,7 +157,10 @@ def _(word, log_prob):
     "unknown-letters-stay",
     caught_by="none",
     loses=1,
-    misconception="You let characters without a piece stand as pieces. Then there is no cut: None.",
+    misconception=(
+        "You keep characters without a token as tokens. Without a complete segmentation, "
+        "return None."
+    ),
 )
 def _(word, log_prob):
     return _best(word, log_prob, unknown=-1e6)
@@ -165,8 +172,8 @@ def _(word, log_prob):
     caught_by="none",
     loses=1,
     misconception=(
-        "You give an empty list where there is no cut. None was asked for; the empty list is the"
-        " cut of the empty word."
+        "You return an empty list if there is no segmentation. Return None; only the "
+        "empty word has []."
     ),
 )
 def _(word, log_prob):
@@ -178,7 +185,9 @@ def _(word, log_prob):
     "none-for-the-empty-word",
     caught_by="whole",
     loses=2,
-    misconception="For you the empty word has no cut. It has one, without pieces: the empty list.",
+    misconception=(
+        "You return no segmentation for the empty word. It has one without tokens: the empty list."
+    ),
 )
 def _(word, log_prob):
     return _best(word, log_prob) or None
@@ -190,8 +199,8 @@ def _(word, log_prob):
     caught_by="ties",
     loses=1,
     misconception=(
-        "Of equally likely cuts you keep the one that was found last, with >=. Its last piece is"
-        " the shortest."
+        "You keep the last of equally probable segmentations, as >= does. Its last "
+        "token is the shortest."
     ),
 )
 def _(word, log_prob):
@@ -203,10 +212,7 @@ def _(word, log_prob):
     "longest-first-piece",
     caught_by="ties",
     loses=1,
-    misconception=(
-        "Of equally likely cuts you take the one whose first piece is longest. The last piece"
-        " decides."
-    ),
+    misconception=("You break ties by the longest first token. The last token decides."),
 )
 def _(word, log_prob):
     turned = _best(word[::-1], {piece[::-1]: score for piece, score in log_prob.items()})
@@ -219,8 +225,8 @@ def _(word, log_prob):
     caught_by="long",
     loses=1,
     misconception=(
-        "You multiply probabilities. For long words the product is too small for a float and"
-        " becomes 0: add logarithms."
+        "You multiply probabilities, and for long words the product underflows to 0. "
+        "Add logarithms."
     ),
 )
 def _(word, log_prob):
@@ -249,7 +255,7 @@ def _(word, log_prob):
     caught_by="sum",
     loses=2,
     misconception=(
-        "You ask `if score`, and a logarithm of 0 counts as nothing. It is probability 1."
+        "You treat a logarithm of 0 as missing, as `if score` does. It means probability 1."
     ),
 )
 def _(word, log_prob):
@@ -304,8 +310,8 @@ def _right(before, score, after, whole):
     caught_by="shares",
     loses=3.5,
     misconception=(
-        "You count the pieces of the best cut only. Every cut takes part, by its share of the"
-        " probability."
+        "You count only the best segmentation. Every segmentation counts, weighted by "
+        "its probability."
     ),
 )
 def _(word, log_prob):
@@ -318,9 +324,7 @@ def _(word, log_prob):
     "no-division",
     caught_by="one-cut",
     loses=5,
-    misconception=(
-        "You do not divide by the summed probability of all cuts, so the shares do not add up to 1."
-    ),
+    misconception=("You do not normalize: divide by the summed probability of all segmentations."),
 )
 def _(word, log_prob):
     return _expected(word, log_prob, lambda before, score, after, whole: before + score + after)
@@ -331,7 +335,7 @@ def _(word, log_prob):
     "all-cuts-alike",
     caught_by="shares",
     loses=3.5,
-    misconception="You give all cuts the same share. A cut counts by its probability.",
+    misconception="You weight all segmentations equally. Weight each by its probability.",
 )
 def _(word, log_prob):
     return _expected(word, dict.fromkeys(log_prob, 0.0), _right)
@@ -343,8 +347,8 @@ def _(word, log_prob):
     caught_by="one-cut",
     loses=5,
     misconception=(
-        "You use the ways to a piece and not those from its end on. A piece that leads nowhere then"
-        " counts too."
+        "You use the forward sums without the backward sums. A token that leads nowhere "
+        "must not count."
     ),
 )
 def _(word, log_prob):
@@ -362,7 +366,7 @@ def _(word, log_prob):
     "once-a-cut",
     caught_by="shared",
     loses=2,
-    misconception="You count a piece once in each cut. It counts as often as it stands there.",
+    misconception="You count a token once per segmentation. Every occurrence counts.",
 )
 def _(word, log_prob):
     found = _expected(word, log_prob, _right)
@@ -375,8 +379,7 @@ def _(word, log_prob):
     caught_by="one-cut",
     loses=5,
     misconception=(
-        "You give the numbers in alphabetical order of the pieces. The order of log_prob was asked"
-        " for."
+        "You return the counts in alphabetical order of the tokens. Use the order of log_prob."
     ),
 )
 def _(word, log_prob):
@@ -388,10 +391,7 @@ def _(word, log_prob):
     "not-logarithms",
     caught_by="shares",
     loses=3.5,
-    misconception=(
-        "You take the numbers of log_prob for probabilities. They are logarithms: exp of them is"
-        " the probability."
-    ),
+    misconception=("You treat log_prob as probabilities. They are logarithms: apply exp."),
 )
 def _(word, log_prob):
     return _expected(
@@ -404,10 +404,7 @@ def _(word, log_prob):
     "largest-for-sum",
     caught_by="shares",
     loses=3.5,
-    misconception=(
-        "You take the largest way to each place where all ways are summed: log-sum-exp is not the"
-        " maximum."
-    ),
+    misconception=("You take the maximum over the ways to a position. Sum them with log-sum-exp."),
 )
 def _(word, log_prob):
     return _expected(word, log_prob, _right, total=lambda values: max(values, default=-math.inf))
@@ -419,8 +416,7 @@ def _(word, log_prob):
     caught_by="long",
     loses=1,
     misconception=(
-        "You multiply probabilities. For long words they are too small for a float: stay in"
-        " logarithms."
+        "You multiply probabilities, which underflow for long words. Stay in logarithms."
     ),
 )
 def _(word, log_prob):
@@ -447,7 +443,7 @@ def _(word, log_prob):
     "nan-without-a-cut",
     caught_by="nothing",
     loses=0.5,
-    misconception="Where there is no cut you divide 0 by 0. A word without a cut gives zeros.",
+    misconception="You divide 0 by 0 for a word without a segmentation. Return zeros.",
 )
 def _(word, log_prob):
     edges, before, after = _passes(word, log_prob)

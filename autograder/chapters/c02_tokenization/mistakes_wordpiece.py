@@ -41,7 +41,7 @@ def _greedy(
     "shortest",
     caught_by="longest",
     loses=2.5,
-    misconception="You take the shortest piece that fits. The longest was asked for.",
+    misconception="You take the shortest token that fits. Take the longest.",
 )
 def _(word, vocabulary):
     return _greedy(word, vocabulary, ends=lambda word, start: range(start + 1, len(word) + 1))
@@ -52,9 +52,7 @@ def _(word, vocabulary):
     "without-marks",
     caught_by="pieces",
     loses=5,
-    misconception=(
-        "You look up the pieces inside a word without ##. Only the first piece has no mark."
-    ),
+    misconception=("You look up continuing tokens without ##. Only the first token has no mark."),
 )
 def _(word, vocabulary):
     return _greedy(word, vocabulary, mark=lambda start: "")
@@ -65,10 +63,7 @@ def _(word, vocabulary):
     "marks-taken-off",
     caught_by="pieces",
     loses=5,
-    misconception=(
-        "You look the pieces up with ## and give them back without. In the answer they are written"
-        " as in the vocabulary."
-    ),
+    misconception=("You return continuing tokens without ##. Write them as in the vocabulary."),
 )
 def _(word, vocabulary):
     return [piece.removeprefix("##") for piece in _greedy(word, vocabulary)]
@@ -80,7 +75,7 @@ def _(word, vocabulary):
     caught_by="pieces",
     loses=5,
     misconception=(
-        "You put ## before the first piece too. It stands only before pieces that continue a word."
+        "You put ## in front of the first token. Only tokens that continue a word have it."
     ),
 )
 def _(word, vocabulary):
@@ -93,8 +88,7 @@ def _(word, vocabulary):
     caught_by="unknown",
     loses=1,
     misconception=(
-        "You accept a piece with or without ## in any place. The first piece has none, all others"
-        " have it."
+        "You accept a token with or without ## at any position. Only the first has none."
     ),
 )
 def _(word, vocabulary):
@@ -124,7 +118,7 @@ def _(word, vocabulary):
     "unknown-by-letter",
     caught_by="unknown",
     loses=1,
-    misconception="You write [UNK] for one character and go on. The whole word is unknown then.",
+    misconception="You write [UNK] for one character and continue. The whole word is [UNK].",
 )
 def _(word, vocabulary):
     return _greedy(
@@ -138,8 +132,7 @@ def _(word, vocabulary):
     caught_by="unknown",
     loses=1,
     misconception=(
-        "You keep the pieces that were found and write [UNK] for the rest. The whole word is one"
-        " [UNK]."
+        "You keep the tokens found so far and write [UNK] for the rest. The whole word is [UNK]."
     ),
 )
 def _(word, vocabulary):
@@ -151,7 +144,7 @@ def _(word, vocabulary):
     "rest-left-out",
     caught_by="unknown",
     loses=1,
-    misconception="You leave out characters that no piece fits. The whole word is unknown then.",
+    misconception="You skip characters that no token fits. The whole word is [UNK].",
 )
 def _(word, vocabulary):
     return _greedy(word, vocabulary, failed=lambda pieces, word, start: (pieces, start + 1))
@@ -163,8 +156,7 @@ def _(word, vocabulary):
     caught_by="unknown",
     loses=1,
     misconception=(
-        "You take a piece back when the rest cannot be cut. WordPiece never does: then the word is"
-        " unknown."
+        "You backtrack when the rest cannot be split. WordPiece is greedy: the word is [UNK]."
     ),
 )
 def _(word, vocabulary):
@@ -190,7 +182,7 @@ def _(word, vocabulary):
     "no-limit",
     caught_by="limit",
     loses=1,
-    misconception="You cut words of any length. A word of more than 100 characters is unknown.",
+    misconception="You split words of any length. A word of more than 100 characters is [UNK].",
 )
 def _(word, vocabulary):
     return _greedy(word, vocabulary, limit=10**6)
@@ -201,7 +193,7 @@ def _(word, vocabulary):
     "limit-too-low",
     caught_by="limit",
     loses=1,
-    misconception="For you a word of exactly 100 characters is too long. Only more than 100 are.",
+    misconception="You treat a word of exactly 100 characters as too long. Only more than 100 are.",
 )
 def _(word, vocabulary):
     return _greedy(word, vocabulary, limit=99)
@@ -224,8 +216,8 @@ def _(word, vocabulary):
     caught_by="longest",
     loses=2.5,
     misconception=(
-        "You take the first piece of the vocabulary that fits. Its order decides nothing: the"
-        " longest piece does."
+        "You take the first token of the vocabulary that fits. Take the longest; the "
+        "order does not matter."
     ),
 )
 def _(word, vocabulary):
@@ -274,8 +266,8 @@ def _predict(
     caught_by="score",
     loses=4,
     misconception=(
-        "You take the most frequent pair. That is BPE's rule; WordPiece divides by the counts of"
-        " both parts."
+        "You take the most frequent pair, which is BPE's rule. WordPiece divides by the "
+        "counts of both parts."
     ),
 )
 def _(words, counts):
@@ -310,8 +302,7 @@ def _(words, counts):
     caught_by="score",
     loses=4,
     misconception=(
-        "You multiply the score by the frequency of the pair, as some study notes tell. The score"
-        " is the ratio alone."
+        "You multiply the score by the frequency of the pair. The score is the ratio alone."
     ),
 )
 def _(words, counts):
@@ -334,9 +325,7 @@ def _(words, counts):
     "counts-ignored",
     caught_by="weights",
     loses=3,
-    misconception=(
-        "You count each word once. Pairs and characters count as often as their word does."
-    ),
+    misconception=("You count each word once. Pairs and symbols count as often as their word."),
 )
 def _(words, counts):
     return _predict(words, [1] * len(words), lambda ab, a, b: ab / (a * b))
@@ -347,10 +336,7 @@ def _(words, counts):
     "one-character-for-both",
     caught_by="marks",
     loses=2,
-    misconception=(
-        "You give n and ##n one common count. At the beginning of a word and inside it they are two"
-        " characters."
-    ),
+    misconception=("You count n and ##n together. They are different symbols."),
 )
 def _(words, counts):
     single, pairs = Counter(), Counter()
@@ -373,7 +359,7 @@ def _(words, counts):
     "no-marks",
     caught_by="marks",
     loses=2,
-    misconception="You write no marks. A piece that does not begin a word has ##.",
+    misconception="You write no marks. A symbol that does not begin a word has ##.",
 )
 def _(words, counts):
     return _predict(words, counts, lambda ab, a, b: ab / (a * b), rows=list)
@@ -385,8 +371,7 @@ def _(words, counts):
     caught_by="score",
     loses=4,
     misconception=(
-        "You keep the mark of the second part too. Joined, the piece has the mark of its first part"
-        " only."
+        "You keep the mark of the second part. A merged token has only the mark of its first part."
     ),
 )
 def _(words, counts):
@@ -408,7 +393,7 @@ def _(words, counts):
     "double-letters-once",
     caught_by="borders",
     loses=1,
-    misconception="You count a pair once in each word. It counts as often as it stands there.",
+    misconception="You count a pair once per word. Every occurrence in the word counts.",
 )
 def _(words, counts):
     return _predict(
@@ -424,9 +409,7 @@ def _(words, counts):
     "short-words-left-out",
     caught_by="weights",
     loses=2,
-    misconception=(
-        "You leave out words of one character. They have no pair, but their character counts."
-    ),
+    misconception=("You skip words of one character. They have no pair, but their symbol counts."),
 )
 def _(words, counts):
     kept = [(word, count) for word, count in zip(words, counts) if len(word) > 1]
@@ -441,8 +424,7 @@ def _(words, counts):
     caught_by="borders",
     loses=1,
     misconception=(
-        "Of equal scores you take the one that was met first. The first in Python's order was asked"
-        " for."
+        "You break ties by order of appearance. Take the smallest token in Python's order."
     ),
 )
 def _(words, counts):
@@ -455,7 +437,7 @@ def _(words, counts):
     caught_by="borders",
     loses=1,
     misconception=(
-        "Of equal scores you compare the pieces without their marks. # comes before every letter."
+        "You break ties without the marks. Compare the texts with ##: # comes before every letter."
     ),
 )
 def _(words, counts):

@@ -59,7 +59,7 @@ def _cut(text, is_sign=_is_sign):
     "split-at-spaces-only",
     caught_by="signs",
     loses=2,
-    misconception="You cut at spaces only. Each punctuation sign becomes a word of its own.",
+    misconception="You split at spaces only. Each punctuation sign becomes a word of its own.",
 )
 def _(text):
     return _plain(_chinese(_clean(text))).lower().split()
@@ -71,8 +71,8 @@ def _(text):
     caught_by="spaces",
     loses=4,
     misconception=(
-        'You cut at the plain space only, with split(" "): other spaces stay, and two in a row give'
-        " an empty word."
+        'You split at the plain space with split(" "). Other spaces stay, and two in a '
+        "row give an empty word."
     ),
 )
 def _(text):
@@ -87,8 +87,7 @@ def _(text):
     caught_by="signs",
     loses=1,
     misconception=(
-        "You cut off the signs of string.punctuation only. Other scripts have punctuation too:"
-        " categories that begin with P."
+        "You split at string.punctuation only. All categories that begin with P are punctuation."
     ),
 )
 def _(text):
@@ -101,8 +100,7 @@ def _(text):
     caught_by="signs",
     loses=2,
     misconception=(
-        "You ask for the category only. Signs such as $, + and ~ are symbols to Unicode, and"
-        " punctuation to BERT."
+        "You use the Unicode category only. BERT also counts $, + and ~ as punctuation."
     ),
 )
 def _(text):
@@ -118,8 +116,8 @@ def _(text):
     caught_by="signs",
     loses=1,
     misconception=(
-        "You cut off all symbols. Outside ASCII only the categories that begin with P are cut off;"
-        " a euro sign stays."
+        "You split at all symbols. Outside ASCII, only categories that begin with P "
+        "count; € stays in its word."
     ),
 )
 def _(text):
@@ -133,7 +131,7 @@ def _(text):
     "runs-of-signs",
     caught_by="signs",
     loses=1,
-    misconception="You keep signs that stand side by side together. Each is a word of its own.",
+    misconception="You keep adjacent punctuation signs together. Each is a word of its own.",
 )
 def _(text):
     words = []
@@ -154,8 +152,8 @@ def _(text):
     caught_by="accents",
     loses=2.5,
     misconception=(
-        "You use NFC, which puts letters and accents together. NFD takes them apart, so that the"
-        " accents can be dropped."
+        "You use NFC, which composes letters and accents. NFD decomposes them, so that "
+        "accents can be removed."
     ),
 )
 def _(text):
@@ -167,9 +165,7 @@ def _(text):
     "compatible",
     caught_by="accents",
     loses=1.5,
-    misconception=(
-        "You use NFKD, which also takes ligatures and raised digits apart. NFD leaves them."
-    ),
+    misconception=("You use NFKD, which also decomposes ligatures and superscripts. Use NFD."),
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text)), "NFKD").lower())
@@ -180,7 +176,7 @@ def _(text):
     "together-again",
     caught_by="accents",
     loses=1.5,
-    misconception="You put the letters together again at the end. What NFD took apart stays apart.",
+    misconception="You compose the text again at the end. What NFD decomposed stays decomposed.",
 )
 def _(text):
     return [
@@ -193,10 +189,7 @@ def _(text):
     "all-marks",
     caught_by="accents",
     loses=1,
-    misconception=(
-        "You drop all marks. Only those of category Mn go; a vowel sign that takes room (Mc) is"
-        " kept."
-    ),
+    misconception=("You remove all marks. Remove only category Mn; spacing vowel signs (Mc) stay."),
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text)), dropped=("Mn", "Mc")).lower())
@@ -224,8 +217,7 @@ def _(text):
     caught_by="accents",
     loses=1,
     misconception=(
-        "You cut off the signs before the accents are dropped. A sign is judged after that: \u2260"
-        " is an = then."
+        "You split off signs before removing accents. After step 3, ≠ is an = and is split off."
     ),
 )
 def _(text):
@@ -238,7 +230,7 @@ def _(text):
     "kana-too",
     caught_by="chinese",
     loses=0.5,
-    misconception="You put spaces around Kana too. Only the characters of CJK_BLOCKS get them.",
+    misconception="You put spaces around kana. Only the characters of CJK_BLOCKS get them.",
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text), [*BLOCKS, (0x3040, 0x30FF)])).lower())
@@ -249,7 +241,7 @@ def _(text):
     "one-chinese-block",
     caught_by="chinese",
     loses=0.5,
-    misconception="You know one block of Chinese characters only. All blocks of CJK_BLOCKS count.",
+    misconception="You use only one block of Chinese characters. Use all of CJK_BLOCKS.",
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text), BLOCKS[:1])).lower())
@@ -260,10 +252,7 @@ def _(text):
     "invisible-kept",
     caught_by="invisible",
     loses=0.5,
-    misconception=(
-        "You keep characters that nobody can see. The categories Cc and Cf, and U+FFFD, are"
-        " dropped."
-    ),
+    misconception=("You keep invisible characters. Remove the categories Cc and Cf, and U+FFFD."),
 )
 def _(text):
     return _cut(_plain(_chinese(text)).lower())
@@ -275,7 +264,7 @@ def _(text):
     caught_by="invisible",
     loses=0.5,
     misconception=(
-        "You put a space where an invisible character was. It is dropped with nothing in its place."
+        "You replace an invisible character by a space. Remove it without a replacement."
     ),
 )
 def _(text):
@@ -288,8 +277,7 @@ def _(text):
     caught_by="invisible",
     loses=0.5,
     misconception=(
-        "You drop controls (Cc) and keep formats (Cf), such as the soft hyphen and the zero-width"
-        " space. Both go."
+        "You remove controls (Cc) and keep formats (Cf), such as the zero-width space. Remove both."
     ),
 )
 def _(text):
@@ -301,7 +289,7 @@ def _(text):
     "capitals-kept",
     caught_by="case",
     loses=1,
-    misconception="You keep capitals. The uncased models read small letters only.",
+    misconception="You keep capitals. Lower-case the text.",
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text))))
@@ -312,7 +300,7 @@ def _(text):
     "casefold",
     caught_by="case",
     loses=1,
-    misconception="You use casefold(), which writes \u00df as ss. lower() was asked for.",
+    misconception="You use casefold(), which turns ß into ss. Use lower().",
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text))).casefold())
@@ -336,7 +324,7 @@ def _table(ranges=RANGES, first=256):
     replaces="byte_table",
     caught_by="table",
     loses=1.5,
-    misconception="Your other bytes begin at character 257. They begin at 256.",
+    misconception="Your unprintable bytes start at character 257. They start at 256.",
 )
 def _():
     return _table(first=257)
@@ -349,8 +337,7 @@ def _():
     caught_by="table",
     loses=1.5,
     misconception=(
-        "You count byte 173 as printable. It is the soft hyphen, which nobody sees; the ranges"
-        " leave it out."
+        "You count byte 173 as printable. It is the invisible soft hyphen, outside the ranges."
     ),
 )
 def _():
@@ -363,7 +350,7 @@ def _():
     replaces="byte_table",
     caught_by="table",
     loses=1.5,
-    misconception="You count the space as printable. The printable bytes begin at 33.",
+    misconception="You count the space as printable. The printable bytes start at 33.",
 )
 def _():
     return _table((range(32, 127), *RANGES[1:]))
@@ -376,8 +363,7 @@ def _():
     caught_by="table",
     loses=1.5,
     misconception=(
-        "Your ranges leave out their last bytes: range(33, 126) ends at 125. Both ends are"
-        " printable."
+        "Your ranges leave out their last byte: range(33, 126) ends at 125. Both ends are included."
     ),
 )
 def _():
@@ -391,8 +377,8 @@ def _():
     caught_by="table",
     loses=1.5,
     misconception=(
-        "You write each other byte as the character 256 + byte. They are numbered without a gap,"
-        " from the smallest up."
+        "You write an unprintable byte as character 256 + byte. Number these bytes 256, "
+        "257, … without gaps."
     ),
 )
 def _():
@@ -408,7 +394,7 @@ def _():
     replaces="byte_table",
     caught_by="table",
     loses=1.5,
-    misconception="Your table leads from byte to character. From character to byte was asked for.",
+    misconception="Your table maps bytes to characters. It must map characters to bytes.",
 )
 def _():
     return {byte: character for character, byte in _table().items()}
@@ -420,8 +406,8 @@ def _():
     caught_by="joined-first",
     loses=2.5,
     misconception=(
-        "You decode each token by itself. A character may be spread over several tokens: join"
-        " first."
+        "You decode each token separately. A character may be spread over several "
+        "tokens: join first."
     ),
 )
 def _(tokens):
@@ -433,10 +419,7 @@ def _(tokens):
     "spaces-only",
     caught_by="ascii",
     loses=3.5,
-    misconception=(
-        "You replace \u0120 by a space and leave the rest. Every character of a token stands for a"
-        " byte."
-    ),
+    misconception=("You replace only Ġ by a space. Every character of a token represents a byte."),
 )
 def _(tokens):
     return "".join(tokens).replace("\u0120", " ")
@@ -447,7 +430,7 @@ def _(tokens):
     "left-out",
     caught_by="broken",
     loses=1,
-    misconception='You leave out bytes that are no text (errors="ignore"). They show as U+FFFD.',
+    misconception='You skip invalid bytes (errors="ignore"). They show as U+FFFD.',
 )
 def _(tokens):
     return bytes(map(_table().get, "".join(tokens))).decode("utf-8", "ignore")
@@ -459,7 +442,7 @@ def _(tokens):
     caught_by="broken",
     loses=1,
     misconception=(
-        'Your decoding fails at bytes that are no text. They show as U+FFFD: errors="replace".'
+        'Your decoding fails at invalid UTF-8. Use errors="replace", which shows U+FFFD.'
     ),
 )
 def _(tokens):
@@ -471,10 +454,7 @@ def _(tokens):
     "latin",
     caught_by="ascii",
     loses=3.5,
-    misconception=(
-        "You read each byte as a character of its own (Latin-1, or chr). The bytes are UTF-8:"
-        " several may be one character."
-    ),
+    misconception=("You decode each byte as one character (Latin-1, or chr). The bytes are UTF-8."),
 )
 def _(tokens):
     return "".join(chr(_table()[character]) for character in "".join(tokens))
@@ -486,8 +466,7 @@ def _(tokens):
     caught_by="ascii",
     loses=3.5,
     misconception=(
-        "You take ASCII characters and \u0120 from the table and encode the others as they are. All"
-        " of them stand for bytes."
+        "You look up only ASCII and Ġ in the table. Every character of a token represents a byte."
     ),
 )
 def _(tokens):
@@ -505,7 +484,7 @@ def _(tokens):
     "spaces-between",
     caught_by="ascii",
     loses=3.5,
-    misconception="You put a space between tokens. The spaces of the text are in the tokens.",
+    misconception="You put a space between tokens. The spaces are already in the tokens.",
 )
 def _(tokens):
     return bytes(map(_table().get, "\u0120".join(tokens))).decode("utf-8", "replace")
@@ -516,7 +495,7 @@ def _(tokens):
     "stripped",
     caught_by="ascii",
     loses=1,
-    misconception="You strip spaces from the ends. They are part of the text.",
+    misconception="You strip spaces at the ends. They are part of the text.",
 )
 def _(tokens):
     return bytes(map(_table().get, "".join(tokens))).decode("utf-8", "replace").strip()

@@ -23,7 +23,7 @@ train_bpe = exercise(
     "02.train_bpe",
     function="train_bpe",
     points=7,
-    see="02-tokenization/bpe#learning-on-three-words",
+    see="02-tokenization/bpe#training",
     withhold=TOKENIZERS,
 )
 
@@ -93,10 +93,7 @@ def first_is_alone(words: list[str], counts: list[int]) -> bool:
 
 @train_bpe.stage("counts", points=1.5)
 def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
-    rule = (
-        "The first merge is the most frequent pair of neighbours, where each word counts as often"
-        " as its count says."
-    )
+    rule = "The first merge is the most frequent adjacent pair, each word weighted by its count."
     ask_merges(student, ["bank", "tank", "bay"], [3, 2, 4], 1, rule, [("b", "a")])
     ask_merges(student, ["ab", "cd", "cde", "cdf"], [9, 2, 2, 2], 1, rule, [("a", "b")])
     ask_merges(student, ["ba", "dc"], [1, 4], 1, rule, [("d", "c")])
@@ -206,8 +203,8 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
 @train_bpe.stage("recount", points=2)
 def test_pairs_are_counted_again_after_each_merge(student, rng):
     rule = (
-        "After each merge the pair is one piece in all words, and all pairs of neighbours are"
-        " counted again."
+        "After each merge, the pair is one symbol in all words, and all adjacent pairs "
+        "are counted again."
     )
     ask_merges(
         student,
@@ -226,9 +223,7 @@ def test_pairs_are_counted_again_after_each_merge(student, rng):
         rule,
         [("u", "g"), ("u", "n"), ("h", "ug")],
     )
-    ask_merges(
-        student, ["abab", "xz"], [4, 3], 2, "The pair is joined in all its places of a word."
-    )
+    ask_merges(student, ["abab", "xz"], [4, 3], 2, "Merge every occurrence of the pair in a word.")
     chain = "".join(map(chr, range(0x4E00, 0x4E00 + 40)))
     ask_merges(
         student,
@@ -274,8 +269,8 @@ def test_equal_letters_are_counted_everywhere_and_joined_without_overlap(student
 @train_bpe.stage("ties", points=1.5)
 def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
     rule = (
-        "Of equally frequent pairs the first in Python's order wins: the smaller left part, then"
-        " the smaller right part."
+        "Of equally frequent pairs, the smallest in Python's order wins: left part "
+        "first, then right part."
     )
     for words, first in (
         (["cd", "ab"], ("a", "b")),
@@ -363,10 +358,7 @@ def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
 
 @train_bpe.stage("end", points=1)
 def test_training_ends_in_time(student):
-    rule = (
-        "Stop when no word has two pieces left, even if fewer merges were made than asked for; a"
-        " pair that occurs once is joined too."
-    )
+    rule = "Stop when no word has two symbols left; a pair that occurs once is merged too."
     ask_merges(student, ["ab", "c"], [2, 5], 10, rule, [("a", "b")])
     ask_merges(student, ["ab"], [1], 3, rule, [("a", "b")])
     ask_merges(
@@ -397,7 +389,7 @@ bpe_split = exercise(
     "02.bpe_split",
     function="bpe_split",
     points=5,
-    see="02-tokenization/bpe#encoding-goes-by-rank",
+    see="02-tokenization/bpe#encoding",
     withhold=TOKENIZERS,
 )
 
@@ -444,8 +436,8 @@ def ask_split(
 @bpe_split.stage("one-merge", points=1)
 def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
     rule = (
-        "With one merge the two neighbours that it names become one piece; every other character"
-        " stays a piece of its own."
+        "With one merge, only its adjacent pair becomes one token; every other "
+        "character stays a token."
     )
     ask_split(student, "bank", [("a", "n")], rule, ["b", "an", "k"])
     ask_split(
@@ -525,8 +517,8 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
 @bpe_split.stage("rank", points=1.5)
 def test_the_earliest_merge_of_the_list_comes_first(student, rng):
     rule = (
-        "Where two pairs overlap, the one that stands earlier in the list is joined: neither the"
-        " one further left nor the one that gives the longer piece."
+        "Of overlapping pairs, the one with the lower rank is merged, not the leftmost "
+        "and not the longest."
     )
     ask_split(student, "abc", [("b", "c"), ("a", "b")], rule, ["a", "bc"])
     ask_split(student, "abc", [("a", "b"), ("b", "c"), ("x", "y")], rule, ["ab", "c"])
@@ -546,10 +538,7 @@ def test_the_earliest_merge_of_the_list_comes_first(student, rng):
 
 @bpe_split.stage("leftmost", points=1)
 def test_equal_pairs_are_joined_from_left_to_right_without_overlap(student, rng):
-    rule = (
-        "If the same pair stands in several places, all of them are joined, from left to right, and"
-        " no character twice."
-    )
+    rule = "Every occurrence of the pair is merged, from left to right, and no character twice."
     for number in (3, 2, 5, 4):
         ask_split(
             student, "a" * number, [("a", "a")], rule, ["aa"] * (number // 2) + ["a"] * (number % 2)
@@ -572,8 +561,8 @@ def test_equal_pairs_are_joined_from_left_to_right_without_overlap(student, rng)
 @bpe_split.stage("again", points=1.5)
 def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
     rule = (
-        "After each join look at all neighbours again: a joined piece may be a part of a later"
-        " merge."
+        "After each merge, look at all adjacent pairs again: a merged symbol can be "
+        "part of a later merge."
     )
     ask_split(student, "bcd", [("c", "d"), ("b", "cd"), ("b", "c")], rule, ["bcd"])
     ask_split(

@@ -20,7 +20,7 @@ fill_pair = exercise(
     "02.fill_pair",
     function="fill_pair",
     points=5,
-    see="02-tokenization/inputs#cut-to-a-length",
+    see="02-tokenization/inputs#truncation",
     withhold=TOKENIZERS,
 )
 
@@ -98,7 +98,7 @@ def test_texts_and_special_tokens_stand_in_their_order(student, rng):
     came = expect(student.fill_pair([4], [5], 6)).is_a(dict)
     expect(sorted(map(str, came))).equals(
         ["ids", "mask", "segments"],
-        cause="The dictionary has the three lists that the statement names, and nothing else.",
+        cause='Return a dictionary with exactly the keys "ids", "segments" and "mask".',
     )
     for a, b in ((0, 2), (3, 0), (0, 0)):
         ask_input(
@@ -138,8 +138,8 @@ def test_texts_and_special_tokens_stand_in_their_order(student, rng):
 @fill_pair.stage("segments", points=1)
 def test_the_second_text_and_its_sep_are_segment_one(student, rng):
     rule = (
-        "Segment 0 are [CLS], the first text and its [SEP]; segment 1 are the second text and the"
-        " last [SEP]."
+        "Segment 0 covers [CLS], the first text and its [SEP]; segment 1 the second "
+        "text and the last [SEP]."
     )
     for a, b in ((2, 1), (1, 3), (3, 3), (0, 2), (2, 0), (0, 0)):
         ask_input(student, tokens(rng, a), tokens(rng, b), a + b + 3, ("segments",), rule)
@@ -193,8 +193,7 @@ def test_padding_stands_at_the_end_and_is_masked(student, rng):
 @fill_pair.stage("cut", points=1.5)
 def test_the_longer_text_loses_from_its_end(student, rng):
     rule = (
-        "What is too long is cut from the end of the text that is longer, token by token, and the"
-        " special tokens are never cut."
+        "Truncate the longer text from its end, one token at a time; never remove special tokens."
     )
     for a, b, length in ((7, 3, 10), (3, 7, 10), (9, 2, 9), (2, 6, 7), (8, 1, 5), (12, 5, 13)):
         ask_texts(student, tokens(rng, a), tokens(rng, b), length, rule)
@@ -214,8 +213,8 @@ def test_the_longer_text_loses_from_its_end(student, rng):
 @fill_pair.stage("odd", points=0.5)
 def test_of_two_equally_long_texts_the_second_loses(student, rng):
     rule = (
-        "If both texts are equally long, the second loses a token, so an odd last place stays with"
-        " the first."
+        "If both texts are equally long, the second loses a token, so the first keeps "
+        "an odd last position."
     )
     for a, b, length in (
         (5, 5, 10),
@@ -235,7 +234,7 @@ byt5_ids = exercise(
     function="byt5_ids",
     also=["canine_rows"],
     points=4,
-    see="02-tokenization/inputs#without-any-vocabulary",
+    see="02-tokenization/byte-models#byte-and-character-models",
     withhold=TOKENIZERS,
 )
 SCRIPTS = "a\u00e9\u0436\u6cb3\u0e18\U0001f3e6"  # one, two, two, three, three and four bytes
@@ -256,10 +255,7 @@ def ask_ids(student, text: str, max_length: int, cause: str) -> None:
 
 @byt5_ids.stage("bytes", points=1)
 def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
-    rule = (
-        "Each byte of the UTF-8 has the id byte + 3, and the end, 1, stands behind the last one."
-        " Nothing is padded."
-    )
+    rule = "Each UTF-8 byte has the id byte + 3, and the end token, 1, follows. Nothing is padded."
     for text in ("bank", "\u00e9!", "We sat\n", "\x00~\x7f"):
         ask_ids(student, text, 20, rule)
     ask_ids(student, "", 20, "The empty text has no bytes: only the end is left.")
@@ -286,8 +282,8 @@ def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
 @byt5_ids.stage("cut", points=1)
 def test_what_is_too_long_is_cut_before_the_end(student, rng):
     rule = (
-        "There are at most max_length ids, the end among them: the text is cut at its end, and the"
-        " end always stands there."
+        "There are at most max_length ids, the end token included: truncate the text, "
+        "never the end token."
     )
     for length in (8, 7, 9, 4, 2, 1):
         ask_ids(student, "banking", length, rule)
@@ -322,10 +318,7 @@ def ask_rows(student, text: str, num_rows: int, cause: str) -> None:
 
 @byt5_ids.stage("rows", points=1)
 def test_a_letter_takes_a_row_of_each_table(student, rng):
-    rule = (
-        "The row is (code point + 1) times the prime, all of it modulo num_rows; the order is that"
-        " of PRIMES."
-    )
+    rule = "The row is (code point + 1) · prime, modulo num_rows, in the order of PRIMES."
     for letter, rows in (
         ("b", 100),
         ("b", 16_384),
@@ -366,7 +359,7 @@ def test_each_character_of_any_script_has_its_rows(student, rng):
 short_answer(
     "02.own_words",
     points=4,
-    see="02-tokenization/cost#one-sentence-in-fourteen-languages",
+    see="02-tokenization/efficiency#one-sentence-in-fourteen-languages",
     rubric={
         "nothing unknown": (
             1,
@@ -405,7 +398,7 @@ short_answer(
             " longer than the English one.",
             {"nothing unknown": 1, "what was learned": 0.5},
             "Row 1 in full. Row 2 in part: several bytes a letter is true, but that no merges join"
-            " them again is missing. Longer is said, what it costs is not.",
+            " them again is missing. Longer is named, what it costs is not.",
         ),
         Sample(
             "Good",

@@ -20,7 +20,7 @@ best_cut = exercise(
     "02.best_cut",
     function="best_cut",
     points=6,
-    see="02-tokenization/wordpiece-unigram#unigram-a-price-for-every-piece",
+    see="02-tokenization/unigram#viterbi-s-algorithm",
     withhold=TOKENIZERS,
 )
 BANKS = {"ban": 1 / 8, "bank": 1 / 16, "ks": 1 / 16, "s": 1 / 32, "k": 1 / 32}
@@ -79,9 +79,7 @@ def ask_cut(
 
 @best_cut.stage("whole", points=1)
 def test_a_word_that_is_one_piece_or_letters_only(student, rng):
-    rule = (
-        "The pieces of the cut, joined in their order, are the word; a piece may be the whole word."
-    )
+    rule = "The tokens, joined in order, are the word; a token may be the whole word."
     ask_cut(student, "bank", logs({"bank": 0.1, "river": 0.5}), ["bank"], rule)
     ask_cut(
         student,
@@ -120,8 +118,8 @@ def test_a_word_that_is_one_piece_or_letters_only(student, rng):
 @best_cut.stage("sum", points=2)
 def test_the_largest_sum_of_logarithms_wins(student, rng):
     rule = (
-        "The cut with the largest sum of logarithms wins: neither the one with the longest pieces"
-        " nor the one with the fewest."
+        "The segmentation with the largest sum of logarithms wins, not the longest "
+        "tokens or the fewest."
     )
     ask_cut(student, "banks", logs(BANKS), ["ban", "ks"], rule)
     ask_cut(student, "banks", logs(BANKS | {"bank": 0.5}), ["bank", "s"], rule)
@@ -208,8 +206,8 @@ def test_the_largest_sum_of_logarithms_wins(student, rng):
 @best_cut.stage("none", points=1)
 def test_a_word_without_a_cut_gives_none(student, rng):
     rule = (
-        "If no row of pieces makes the whole word, the answer is None: no letter is left out and"
-        " none stays as it is."
+        "If no segmentation covers the whole word, the result is None; no character is "
+        "skipped or kept as it is."
     )
     log_prob = logs(BANKS)
     ask_cut(student, "bans", log_prob, ["ban", "s"], "There is a cut.")
@@ -242,8 +240,8 @@ def test_a_word_without_a_cut_gives_none(student, rng):
 @best_cut.stage("ties", points=1)
 def test_of_equals_the_longest_last_piece_wins(student):
     rule = (
-        "Of equally likely cuts take the one whose last piece is longest, then the one whose last"
-        " piece but one is."
+        "Of equally probable segmentations, the longest last token wins, then the "
+        "longest second-to-last."
     )
     ask_cut(student, "abc", {"a": -1.0, "bc": -1.0, "ab": -1.0, "c": -1.0}, ["a", "bc"], rule)
     ask_cut(student, "aaa", {"a": -1.0, "aa": -1.0}, ["a", "aa"], rule)
@@ -329,7 +327,7 @@ expected_counts = exercise(
     "02.expected_counts",
     function="expected_counts",
     points=5,
-    see="02-tokenization/wordpiece-unigram#unigram-a-price-for-every-piece",
+    see="02-tokenization/unigram#training",
     withhold=TOKENIZERS,
 )
 
@@ -358,8 +356,8 @@ def ask_counts(
 @expected_counts.stage("one-cut", points=1)
 def test_a_word_with_one_cut_uses_its_pieces_for_sure(student, rng):
     rule = (
-        "If a word has one cut, each piece of it is expected as often as it stands there; all"
-        " others 0, in the dictionary's order."
+        "With one segmentation, each of its tokens counts as often as it occurs; all "
+        "others 0, in the dictionary's order."
     )
     ask_counts(student, "abc", logs({"c": 0.1, "x": 0.4, "ab": 0.2}), rule)
     ask_counts(student, "bank", logs({"bank": 0.3}), rule)
@@ -376,8 +374,8 @@ def test_a_word_with_one_cut_uses_its_pieces_for_sure(student, rng):
 @expected_counts.stage("shares", points=1.5)
 def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
     rule = (
-        "Every cut takes part with its probability divided by the sum over all cuts: neither the"
-        " best cut alone, nor all alike, nor without the division."
+        "Weight every segmentation by its normalized probability: not the best alone, "
+        "not all equally."
     )
     ask_counts(student, "banks", logs(BANKS), rule)
     for rare in (-9.0, -12.0):
@@ -452,8 +450,8 @@ def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
 @expected_counts.stage("shared", points=1)
 def test_a_piece_in_several_places_and_cuts_adds_up(student, rng):
     rule = (
-        "A piece may stand in several places and in several cuts: its expected count is the sum"
-        " over all of them."
+        "A token can occur at several positions and in several segmentations: its "
+        "expected count is the sum."
     )
     ask_counts(
         student,
@@ -475,8 +473,8 @@ def test_a_piece_in_several_places_and_cuts_adds_up(student, rng):
 @expected_counts.stage("nothing", points=0.5)
 def test_a_word_without_a_cut_and_the_empty_word_give_zeros(student):
     rule = (
-        "A word without a cut gives zeros, and so does the empty word: no NaN, and no piece of a"
-        " cut that does not reach the end."
+        "A word without a segmentation gives zeros, and so does the empty word; "
+        "incomplete segmentations do not count."
     )
     for word in ("banx", "xban", "b", ""):
         ask_counts(student, word, logs(BANKS), rule, torch.zeros(5))
@@ -487,8 +485,8 @@ def test_a_word_without_a_cut_and_the_empty_word_give_zeros(student):
 @expected_counts.stage("long", points=1)
 def test_long_words_need_logarithms(student, rng):
     rule = (
-        "Words of 200 characters have more cuts than can be tried, and probabilities too small for"
-        " a float: sum over the ways to each place from both sides, in logarithms."
+        "Long words have too many segmentations to list, and tiny probabilities: use "
+        "forward and backward sums in logarithms."
     )
     for number in (200, 100):
         p, q = math.exp(-8.0), math.exp(-16.5)

@@ -21,7 +21,7 @@ wordpiece = exercise(
     "02.wordpiece",
     function="wordpiece",
     points=5,
-    see="02-tokenization/wordpiece-unigram#wordpiece-the-longest-that-fits",
+    see="02-tokenization/wordpiece#encoding-the-longest-token-that-fits",
     withhold=TOKENIZERS,
 )
 
@@ -85,8 +85,8 @@ def test_a_word_is_cut_into_a_first_piece_and_marked_ones(student, rng):
 @wordpiece.stage("longest", points=1.5)
 def test_the_longest_piece_that_fits_is_taken(student, rng):
     rule = (
-        "At each place take the longest piece that fits, by its characters of the word; the order"
-        " of the vocabulary decides nothing."
+        "At each position, take the longest token that fits; the order of the "
+        "vocabulary does not matter."
     )
     vocabulary = ["b", "ban", "bank", "##k", "##ing", "##king", "##s", "##in", "##g", "##i", "##gs"]
     ask_word(student, "banking", vocabulary, ["bank", "##ing"], rule)
@@ -140,8 +140,8 @@ def test_the_longest_piece_that_fits_is_taken(student, rng):
 @wordpiece.stage("unknown", points=1)
 def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
     rule = (
-        "If no piece fits at some place, the whole word is [UNK]: no piece that was found before"
-        " stays, and none is taken back."
+        "If no token fits at some position, the whole word is [UNK]; tokens are neither "
+        "kept nor taken back."
     )
     vocabulary = ["[UNK]", "b", "ban", "bank", "##k", "##king", "##s"]
     ask_word(student, "banking", vocabulary, ["[UNK]"], rule)
@@ -168,7 +168,7 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
         "ab",
         ["a", "###b"],
         ["[UNK]"],
-        "Behind the first two signs begins the text of a piece: ###b goes on with #b.",
+        "The text of a token starts after the first two signs: ###b continues with #b.",
     )
     for known, right in ((["a", "#b"], ["[UNK]"]), (["a#b", "a"], ["[UNK]"])):
         ask_word(
@@ -217,8 +217,7 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
 @wordpiece.stage("limit", points=1)
 def test_a_word_of_more_than_a_hundred_characters_is_unknown(student, rng):
     rule = (
-        "A word of more than 100 characters is [UNK] without a look; one of exactly 100 is cut like"
-        " any other."
+        "A word of more than 100 characters is [UNK]; one of exactly 100 is split like any other."
     )
     for letter, known in (("a", ["a", "##a"]), ("\u6cb3", ["\u6cb3", "##\u6cb3", "x"])):
         for number in (100, 101, 99):
@@ -243,7 +242,7 @@ first_merge = exercise(
     function="first_merge",
     kind="predict",
     points=4,
-    see="02-tokenization/wordpiece-unigram#how-wordpiece-learns-as-far-as-anybody-knows",
+    see="02-tokenization/wordpiece#training-as-far-as-it-is-known",
     withhold=TOKENIZERS,
 )
 
@@ -301,8 +300,8 @@ def without_ties(rng, letters: str, number: int) -> tuple[list[str], list[int]]:
 @first_merge.stage("score", points=1)
 def test_a_pair_is_divided_by_the_counts_of_both_parts(student, rng):
     rule = (
-        "The score is count(ab) divided by count(a) and by count(b), and the largest score wins,"
-        " not the largest count."
+        "The score is count(ab) / (count(a) · count(b)); the largest score wins, not "
+        "the largest count."
     )
     ask_first(student, ["ab", "ac", "db", "eb"], [1] * 4, rule, {"ac": 0.5})
     ask_first(student, ["abx", "aby", "abz", "cd"], [1] * 4, rule, {"cd": 1.0})
@@ -327,7 +326,7 @@ def test_a_pair_is_divided_by_the_counts_of_both_parts(student, rng):
 
 @first_merge.stage("weights", points=1)
 def test_everything_counts_as_often_as_its_word(student, rng):
-    rule = "Pairs and single characters count as often as the word that they stand in."
+    rule = "Pairs and symbols count as often as the word that contains them."
     ask_first(student, ["ab", "cd"], [4, 2], rule, {"cd": 0.5})
     ask_first(
         student,
@@ -363,10 +362,7 @@ def test_everything_counts_as_often_as_its_word(student, rng):
 
 @first_merge.stage("marks", points=1)
 def test_a_character_inside_a_word_is_another_one_than_at_its_beginning(student, rng):
-    rule = (
-        "A character at the beginning of a word and the same one inside (with ##) are two, each"
-        " with its own count."
-    )
+    rule = "A character at the beginning of a word and the same one with ## are different symbols."
     ask_first(student, ["bank", "tank", "bay"], [3, 2, 4], rule, {"##nk": 0.2})
     ask_first(student, ["noon", "no", "on"], [1, 2, 4], rule)
     ask_first(student, ["abc", "bca", "cab"], [1, 2, 4], rule)
@@ -390,7 +386,7 @@ def test_a_character_inside_a_word_is_another_one_than_at_its_beginning(student,
 
 @first_merge.stage("borders", points=1)
 def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
-    rule = "A pair that stands twice in a word counts twice, overlapping or not."
+    rule = "A pair that occurs twice in a word counts twice, overlapping or not."
     ask_first(student, ["xaaaa", "xbc", "ybc"], [1, 4, 4], rule)
     ask_first(student, ["xabab", "xcd", "ycd"], [2, 9, 9], rule)
     tie = (

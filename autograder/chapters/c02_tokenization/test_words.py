@@ -18,7 +18,7 @@ bert_words = exercise(
     "02.bert_words",
     function="bert_words",
     points=5,
-    see="02-tokenization/pieces#first-make-alike-what-should-be-alike",
+    see="02-tokenization/tokens#normalization",
     withhold=TOKENIZERS,
 )
 
@@ -47,7 +47,7 @@ def known(*categories: str) -> list[str]:
 
 @bert_words.stage("spaces", points=1)
 def test_words_are_cut_at_every_kind_of_space(student, rng):
-    rule = "Words are cut at spaces. Several spaces, and those at the ends, give no empty words."
+    rule = "Split at white space. Several spaces, and spaces at the ends, give no empty words."
     ask_words(student, "we sat on the bank", ["we", "sat", "on", "the", "bank"], rule)
     ask_words(student, "  the  bank   lends ", ["the", "bank", "lends"], rule)
     ask_words(student, "bank", ["bank"], "A text of one word is that word.")
@@ -74,7 +74,7 @@ def test_words_are_cut_at_every_kind_of_space(student, rng):
 @bert_words.stage("signs", points=1)
 def test_each_sign_is_a_word_of_its_own(student, rng):
     rule = (
-        "Every punctuation sign is a word of its own, also between letters and beside other signs."
+        "Every punctuation sign is a word of its own, also between letters and next to other signs."
     )
     ask_words(
         student,
@@ -149,7 +149,7 @@ def test_each_sign_is_a_word_of_its_own(student, rng):
 
 @bert_words.stage("accents", points=1)
 def test_marks_are_dropped_and_nothing_else(student, rng):
-    rule = "Take characters apart with NFD and drop what has category Mn."
+    rule = "Decompose with NFD and remove what has category Mn."
     ask_words(student, "la c\u00f4te de la cote\u0301", ["la", "cote", "de", "la", "cote"], rule)
     ask_words(
         student,
@@ -234,8 +234,8 @@ CHINESE = [
 @bert_words.stage("chinese", points=0.5)
 def test_each_chinese_character_is_a_word(student, rng):
     rule = (
-        "A character of CJK_BLOCKS is a word of its own, also beside letters; the first and last of"
-        " a block belong to it."
+        "A character of CJK_BLOCKS is a word of its own, also next to letters; both "
+        "ends of a block belong to it."
     )
     ask_words(student, "\u9280\u884cbank\u6cb3", ["\u9280", "\u884c", "bank", "\u6cb3"], rule)
     ask_words(
@@ -286,10 +286,7 @@ def test_each_chinese_character_is_a_word(student, rng):
 
 @bert_words.stage("invisible", points=0.5)
 def test_what_cannot_be_seen_is_dropped_and_leaves_no_gap(student):
-    rule = (
-        "Characters of the categories Cc and Cf, and U+FFFD, are dropped with nothing in their"
-        " place."
-    )
+    rule = "Characters of the categories Cc and Cf, and U+FFFD, are removed without a replacement."
     ask_words(student, "un\u00adbank zero\u200bwidth", ["unbank", "zerowidth"], rule)
     ask_words(student, "ba\x00nk \x07 \ufeffriver\u200d \ufffd", ["bank", "river"], rule)
     ask_words(
@@ -306,7 +303,7 @@ def test_what_cannot_be_seen_is_dropped_and_leaves_no_gap(student):
 
 @bert_words.stage("case", points=1)
 def test_letters_become_small(student, rng):
-    ask_words(student, "The BANK Lends", ["the", "bank", "lends"], "Letters become small.")
+    ask_words(student, "The BANK Lends", ["the", "bank", "lends"], "Lower-case the text.")
     ask_words(
         student,
         "C\u00d4TE \u0411\u0410\u041d\u041a \u00d8RE",
@@ -327,7 +324,7 @@ def test_letters_become_small(student, rng):
         " casefold() does not.",
     )
     words = [word_of(rng, "abcXYZ", 1, 5) for _ in range(4)]
-    ask_words(student, " ".join(words), [word.lower() for word in words], "Letters become small.")
+    ask_words(student, " ".join(words), [word.lower() for word in words], "Lower-case the text.")
     for text in ("ss", "\u00df", "SS", "\u1e9e", "ss"):
         ask_words(student, text, [text.lower()], EACH)
     for (text,) in look_alikes((" ".join(shuffled(rng, "abcxyz") for _ in range(28)),)):
@@ -355,7 +352,7 @@ byte_decode = exercise(
     function="byte_decode",
     also=["byte_table"],
     points=5,
-    see="02-tokenization/bpe#down-to-bytes",
+    see="02-tokenization/bpe#byte-level-bpe",
     withhold=TOKENIZERS,
 )
 
@@ -390,10 +387,7 @@ def ask_text(student, data: bytes, cuts: list[int], cause: str) -> None:
 def test_the_table_has_a_character_for_every_byte(student):
     table = expect(student.byte_table(), "`byte_table()`").is_a(dict)
     expect(all(type(character) is str and len(character) == 1 for character in table)).is_true(
-        cause=(
-            "The keys of the table are texts of one character, its values the bytes: from character"
-            " to byte."
-        )
+        cause=("The table maps a text of one character to its byte.")
     )
     for character, byte in table.items():
         expect(byte, f"The entry for {ascii(character)}").is_a(int)
@@ -425,9 +419,7 @@ def test_the_table_has_a_character_for_every_byte(student):
 
 @byte_decode.stage("ascii", points=1)
 def test_plain_texts_come_back_with_their_spaces(student, rng):
-    rule = (
-        "The characters of the tokens are looked up in the table, and the bytes are read as UTF-8."
-    )
+    rule = "Look up each character of the tokens in the table, and decode the bytes as UTF-8."
     ask_text(student, b"We sat on the bank", [2, 6, 9, 13], rule)
     ask_text(student, b"bank", [], "One token is a text.")
     ask_text(
@@ -489,8 +481,8 @@ def test_a_character_may_be_spread_over_tokens(student, rng):
 @byte_decode.stage("broken", points=1)
 def test_bytes_that_are_no_text_show_as_u_fffd(student, rng):
     rule = (
-        'Bytes that are no UTF-8 show as U+FFFD, one for each that bytes.decode(errors="replace")'
-        " finds; nothing is left out."
+        'Invalid UTF-8 shows as U+FFFD, as often as bytes.decode(errors="replace") '
+        "gives it; nothing is skipped."
     )
     ask_text(student, "bank \U0001f3e6".encode()[:-1], [4, 6], rule)
     ask_text(student, b"a\x80b\xffc", [1, 3, 4], rule)

@@ -1,9 +1,10 @@
-/* The reader's own text, cut by published tokenizers, beside its words, letters and bytes.
+/* The reader's own text, cut by published tokenizers, next to its words, characters and bytes.
 
    data = {
      texts: [{text: "...", cuts: {gpt2: ["We", "Ġsat", ...], ...}}, ...]   recorded by the reference
-     vocabularies: [{key: "gpt2", label: "GPT-2", vocabulary: {name, megabytes, tokens}}, ...]
-     plain: true                                    optional: rows for words, letters and bytes above them
+     vocabularies: [{key: "gpt2", label: "GPT-2", vocabulary: {name, megabytes, tokens}}, ...]     or, without a vocabulary
+                   to load, {key, label, tokens}: it answers for the recorded texts only
+     plain: true                                    optional: rows for words, characters and bytes above them
    } */
 window.w2s.register("text-cuts", function (stage, data, tools) {
   "use strict";
@@ -14,26 +15,29 @@ window.w2s.register("text-cuts", function (stage, data, tools) {
   const visible = (piece) => piece.replaceAll(" ", "␣").replaceAll("\n", "⏎") || "∅";
   const plain = () => [
     { label: "words", pieces: text.split(/\s+/).filter(Boolean) },
-    { label: "letters", pieces: Array.from(text) },
+    { label: "characters", pieces: Array.from(text) },
     { label: "bytes", pieces: Array.from(utf8.encode(text), (b) => b.toString(16).toUpperCase().padStart(2, "0")) }];
 
   function show() {
     const recorded = data.texts.find((one) => one.text === text);
-    const rows = [...(data.plain ? plain() : []), ...data.vocabularies.map(({ key, label, vocabulary }) => ({ label,
-      tokens: vocabulary.tokens, pieces: found ? found[key].ids(text).map((id) => found[key].written(id))
-        : recorded.cuts[key] }))];
+    const answers = data.vocabularies.filter(({ key }) => recorded || found?.[key]);
+    const rows = [...(data.plain ? plain() : []), ...answers.map(({ key, label }) => ({ label,
+      pieces: found?.[key] ? found[key].ids(text).map((id) => found[key].written(id)) : recorded.cuts[key] }))];
     table.replaceChildren(...rows.map(({ label, pieces }) => el("section", { class: "w2s-cut" },
       el("p", { class: "w2s-cut-name" }, el("strong", {}, label), ` ${pieces.length}`),
       el("p", { class: "w2s-cut-pieces" }, ...pieces.map((piece) => el("span", { class: `w2s-piece${
         piece === "[UNK]" || piece === "<unk>" ? " is-lost" : ""}` }, visible(piece)))))));
     const counts = Object.fromEntries(rows.map(({ label, pieces }) => [label, pieces.length]));
     Object.assign(stage.dataset, { text, source: found ? "page" : "recorded", counts: JSON.stringify(counts),
-      cuts: JSON.stringify(Object.fromEntries(data.vocabularies.map(({ key, label }) => [key,
+      cuts: JSON.stringify(Object.fromEntries(answers.map(({ key, label }) => [key,
         rows.find((row) => row.label === label).pieces]))) });
-    const cost = data.vocabularies.map(({ label, vocabulary }) => `${label}: ${counts[label]} tokens, `
-      + `${counts[label] ** 2} pairs of them, a table of ${(vocabulary.tokens * dim / 1e6).toFixed(1)} million numbers`);
-    tools.say(`${found ? "Cut in this page" : "As the reference cuts it"}. ${cost.join("; ")}${
-      cost.length > 1 ? ", each" : ""} at ${dim} numbers a row.`);
+    const size = ({ vocabulary, tokens }) => vocabulary?.tokens ?? tokens, source = found ? "Tokenized in this page"
+      : "Tokenized by the reference implementation", many = answers.map(({ label }) => counts[label]);
+    const of = (count) => answers.filter(({ label }) => counts[label] === count).map(({ label }) => label).join(", ");
+    const cost = answers.map((one) => `${one.label}: ${counts[one.label]} tokens, ${counts[one.label] ** 2} pairs, `
+      + `${(size(one) * dim / 1e6).toFixed(1)} million embedding parameters`);
+    tools.say(data.plain ? `${source}. ${cost.join("; ")}, with a dimension of ${dim}.`
+      : `${source}. Fewest tokens: ${Math.min(...many)} (${of(Math.min(...many))}). Most: ${Math.max(...many)} (${of(Math.max(...many))}).`);
   }
   const answer = (asked) => { text = asked; field.set(asked); picks.set(asked); show(); };
 
@@ -41,7 +45,7 @@ window.w2s.register("text-cuts", function (stage, data, tools) {
   field.input.disabled = true;
   const picks = tools.choice({ legend: "Try", value: text, onchange: answer,
     options: data.texts.map(({ text: key, label }) => ({ key, label: label || key })) });
-  const offer = tools.vocabularyOffer(data.vocabularies, (tokenizers) => {
+  const offer = tools.vocabularyOffer(data.vocabularies.filter(({ vocabulary }) => vocabulary), (tokenizers) => {
     found = tokenizers;
     field.input.disabled = false;
     field.input.focus();

@@ -18,6 +18,21 @@
   const CJK = new RegExp("[\\u4e00-\\u9fff\\u3400-\\u4dbf\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b73f}"
     + "\\u{2b740}-\\u{2b81f}\\u{2b820}-\\u{2ceaf}\\uf900-\\ufaff\\u{2f800}-\\u{2fa1f}]", "u");
 
+  /* Current expressions. White space as in Python's regex library, without the four separators of ASCII; `(?i:...)` is
+     written out, with the long s that Unicode folds to an s. */
+  const WHITE = SPACE.replace("\\x1c-\\x20", "\\x20");
+  const END = "'(?:[sS\u017fdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])";
+  const SPACES = `[${WHITE}]*[\\r\\n]+|[${WHITE}]+(?![^${WHITE}])|[${WHITE}]+`;
+  const LLAMA = (digits) => new RegExp(`${END}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}`
+    + `| ?[^${WHITE}\\p{L}\\p{N}]+[\\r\\n]*|${SPACES}`, "gu");
+  const UPPER = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]", LOWER = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]";
+  const RANKED = {
+    cl100k: new RegExp(`${END}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^${WHITE}\\p{L}\\p{N}]+[\\r\\n]*`
+      + `|[${WHITE}]+$|[${WHITE}]*[\\r\\n]|[${WHITE}]+(?![^${WHITE}])|[${WHITE}]`, "gu"),
+    o200k: new RegExp(`[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+(?:${END})?|[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*(?:${END})?`
+      + `|\\p{N}{1,3}| ?[^${WHITE}\\p{L}\\p{N}]+[\\r\\n/]*|${SPACES}`, "gu"),
+    qwen3: LLAMA("\\p{N}") };
+
   /* GPT-2's table: the printable character that stands for each byte. */
   function byteCharacters() {
     let other = 0x100;
@@ -25,10 +40,13 @@
       (b >= 33 && b <= 126) || (b >= 0xa1 && b <= 0xac) || b >= 0xae ? b : other++));
   }
 
-  function byteLevel({ tokens, merges, pattern = GPT2 }) {
+  /* Without `merges` any two neighbours that together are a token may be joined, the lowest id first, and a word that
+     is a token is not cut. */
+  function byteLevel({ tokens, merges = null, pattern = GPT2, composed = false }) {
     const characters = byteCharacters(), byteOf = new Map(characters.map((character, byte) => [character, byte]));
     const idOf = new Map(tokens.map((token, id) => [token, id]));
-    const rank = new Map(merges.map(([left, right], n) => [`${left} ${right}`, n]));
+    const rank = new Map((merges ?? []).map(([left, right], n) => [`${left} ${right}`, n]));
+    const rankOf = merges ? (left, right) => rank.get(`${left} ${right}`) : (left, right) => idOf.get(left + right);
     const utf8 = new TextEncoder(), known = new Map();
 
     /* Join the pair of neighbours with the lowest rank, the leftmost of equals, while there is one. Returns each state
@@ -36,7 +54,7 @@
     function steps(word) {
       const parts = Array.from(utf8.encode(word), (byte) => characters[byte]), found = [];
       for (;;) {
-        const ranks = parts.slice(1).map((part, i) => rank.get(`${parts[i]} ${part}`) ?? null);
+        const ranks = parts.slice(1).map((part, i) => rankOf(parts[i], part) ?? null);
         const best = Math.min(...ranks.map((r) => r ?? Infinity)), at = best < Infinity ? ranks.indexOf(best) : -1;
         found.push({ parts: [...parts], ranks, at });
         if (at < 0) return found;
@@ -44,12 +62,14 @@
       }
     }
     // a byte without a token, which a vocabulary may lack, stands for nothing
-    const merge = (word) => steps(word).at(-1).parts.map((part) => idOf.get(part)).filter((id) => id !== undefined);
+    const merged = (word) => steps(word).at(-1).parts.map((part) => idOf.get(part)).filter((id) => id !== undefined);
+    const written = (word) => Array.from(utf8.encode(word), (byte) => characters[byte]).join("");
+    const merge = (word) => (!merges && idOf.has(written(word)) ? [idOf.get(written(word))] : merged(word));
 
     const bytes = (ids) => Uint8Array.from(ids.flatMap((id) => Array.from(tokens[id],
       (character) => byteOf.get(character))));
     const decode = (ids) => new TextDecoder().decode(bytes(ids));
-    const words = (text) => text.match(pattern) ?? [];
+    const words = (text) => (composed ? text.normalize("NFC") : text).match(pattern) ?? [];
     const ids = (text) => words(text).flatMap((word) => {
       if (!known.has(word)) known.set(word, merge(word));
       return known.get(word);
@@ -67,6 +87,18 @@
       return [token.slice(0, length), token.slice(length)];
     });
     return byteLevel({ tokens: all, merges, pattern: digits === "single" ? SINGLE_DIGITS : GPT2 });
+  }
+
+  /* A vocabulary whose ids are ranks: the bytes in the order of their ids, then each token as the ids of two earlier
+     tokens, three digits of base 64 each. */
+  function ranked({ name, bytes, pairs }) {
+    const characters = byteCharacters(), digits = new Uint8Array(128), tokens = [];
+    Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+      (digit, n) => { digits[digit.charCodeAt(0)] = n; });
+    for (let i = 0; i < bytes.length; i += 2) tokens.push(characters[parseInt(bytes.slice(i, i + 2), 16)]);
+    const id = (at) => [0, 1, 2].reduce((sum, i) => 64 * sum + digits[pairs.charCodeAt(at + i)], 0);
+    for (let at = 0; at < pairs.length; at += 6) tokens.push(tokens[id(at)] + tokens[id(at + 3)]);
+    return byteLevel({ tokens, pattern: RANKED[name], composed: name === "qwen3" });
   }
 
   /* SentencePiece's BPE with byte fallback: spaces become a sign, one is put before the text, and any two neighbours
@@ -157,8 +189,9 @@
     if (kind === "wordpiece") return wordPiece(content);
     if (kind === "words") return plain(content, true);
     if (kind === "byte-level") return packed(content);
+    if (kind === "ranked") return ranked(content);
     if (kind === "sentencepiece") return sentencePiece(content);
     if (kind === "symbols") return { source: plain(content.source), target: plain(content.target) };
-    throw new Error(`a tokenizer of kind ${kind}: this page knows bpe, byte-level, wordpiece, sentencepiece, words and symbols`);
+    throw new Error(`a tokenizer of kind ${kind}: this page knows bpe, byte-level, ranked, wordpiece, sentencepiece, words and symbols`);
   };
 });

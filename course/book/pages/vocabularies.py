@@ -8,18 +8,21 @@ cut by the real ones.
 The files come from the cache of `reference_impl.corpora`. Merges are not written out: a merge makes
 one token, the tokens stand in the order of the merges, so the length of the left part is all that a
 merge adds. That makes GPT-2's 1.5 MB less than half a megabyte; a vocabulary that breaks this rule
-is refused.
+is refused. A vocabulary whose ids are ranks (cl100k, o200k, Qwen 3) has no list of merges:
+each token travels as two earlier tokens that together are its bytes, six characters for each.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from reference_impl import corpora
 from reference_impl.corpora.cache import CorpusError
 from reference_impl.tokenizers.bpe import Pair
 from reference_impl.tokenizers.files import load_merges_txt, load_vocab_json, load_vocab_txt
+from reference_impl.tokenizers.ranked_files import read_ranked
 
+DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 BARRED = -1e8  # a score below this puts a piece after all others
 
 
@@ -35,6 +38,8 @@ def tokenizer(name: str) -> dict[str, Any]:
 def size(name: str) -> int:
     """How many tokens it has."""
     content = tokenizer(name)["content"]
+    if isinstance(content, dict) and "pairs" in content:
+        return 256 + len(content["pairs"]) // 6
     return len(
         content if isinstance(content, list) else content["tokens"].split(content["between"])
     )
@@ -97,9 +102,41 @@ def _mistral() -> dict[str, Any]:
     }
 
 
+def ranked(name: str) -> dict[str, Any]:
+    """A vocabulary whose ids are ranks: the 256 bytes in the order of their ids, then for each
+    token the ids of two earlier tokens, three digits of base 64 each.
+
+    CorpusError if a token is not made of two earlier ones.
+    """
+    tokens = [
+        token for token, _ in read_ranked(corpora.path(f"{name}_tokenizer") / f"{name}.vocab")
+    ]
+    id_of = {token: id for id, token in enumerate(tokens)}
+    pairs = []
+    for id, token in enumerate(tokens[256:], start=256):
+        cuts = ((id_of.get(token[:i], id), id_of.get(token[i:], id)) for i in range(1, len(token)))
+        pair = next((pair for pair in cuts if max(pair) < id), None)
+        if pair is None:
+            raise CorpusError(f"token {id} of {name} is not made of two earlier tokens")
+        pairs += [_base64(part) for part in pair]
+    return {
+        "kind": "ranked",
+        "content": {
+            "name": name,
+            "bytes": "".join(token.hex() for token in tokens[:256]),
+            "pairs": "".join(pairs),
+        },
+    }
+
+
+def _base64(number: int) -> str:
+    return "".join(DIGITS[number >> shift & 63] for shift in (12, 6, 0))
+
+
 READERS: dict[str, Callable[[], dict[str, Any]]] = {
     "gpt2": _gpt2,
     "bert": _bert,
     "mistral": _mistral,
     "smollm2": _smollm2,
+    **{name: partial(ranked, name) for name in ("cl100k", "o200k", "qwen3")},
 }
