@@ -189,7 +189,8 @@ def test_the_matrix_marks_the_stage_that_catches_a_mistake_and_the_stages_that_f
     assert main(["author", "matrix", "01.ppmi"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "# Mistakes of 01-static-embeddings" and "**01.ppmi** (5 points)" in lines
-    assert "| mistake | chance | logarithm | positive | zeros | types | loses |" in lines
+    names = "independent words | natural logarithm | clipping at zero | zero counts"
+    assert f"| mistake | {names} | integer and double counts | loses |" in lines
     assert "| log-base-2 | . | X | . | . | . | 1 |" in lines
     assert "| one-added | X | x | . | x | x | 4 |" in lines
 
