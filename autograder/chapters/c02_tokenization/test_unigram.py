@@ -20,7 +20,7 @@ best_cut = exercise(
     "02.best_cut",
     function="best_cut",
     points=6,
-    see="02-tokenization/unigram#viterbi-s-algorithm",
+    see="02-tokenization/unigram#the-viterbi-algorithm",
     withhold=TOKENIZERS,
 )
 BANKS = {"ban": 1 / 8, "bank": 1 / 16, "ks": 1 / 16, "s": 1 / 32, "k": 1 / 32}
