@@ -107,13 +107,12 @@ def sgns_gradients(
     The derivative of -log s(x) is s(x) - 1, that of -log s(-x) is s(x): how wrong the
     model is about the pair.
     """
-    positive = (center * context).sum(-1)  # (B,)
-    negative = torch.einsum("bd,bkd->bk", center, negatives)  # (B, K)
-    loss = -(logsigmoid(positive) + logsigmoid(-negative).sum(-1)).mean()
-    error_positive = (positive.sigmoid() - 1) / len(
-        center
-    )  # (B,), the mean divides by B
-    error_negative = negative.sigmoid() / len(center)  # (B, K)
+    size = len(center)  # B, by which the mean divides
+    true_score = (center * context).sum(-1)  # (B,)
+    noise_scores = torch.einsum("bd,bkd->bk", center, negatives)  # (B, K)
+    loss = -(logsigmoid(true_score) + logsigmoid(-noise_scores).sum(-1)).mean()
+    error_positive = (true_score.sigmoid() - 1) / size  # (B,)
+    error_negative = noise_scores.sigmoid() / size  # (B, K)
     d_center = error_positive[:, None] * context + torch.einsum(
         "bk,bkd->bd", error_negative, negatives
     )

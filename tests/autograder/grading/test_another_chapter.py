@@ -48,7 +48,7 @@ def test_each_exercise_of_another_chapter_gets_its_points_and_the_right_sentence
     }
     page = feedback_page(two, verdict, HandGrades())
     assert (
-        "You join the pair that stands last in the list." in page
+        "You merge the pair of highest rank." in page
         and "You multiply the code point itself." in page
     )
 
