@@ -230,7 +230,11 @@ DATA |= {
                 "word": " bank",
                 "found": [
                     [{"cut": ["Ġbank"], "part": 1}],
-                    [{"cut": ["Ġ", "bank"], "part": 0.6}, {"cut": ["Ġb", "ank"], "part": 0.3}],
+                    [
+                        {"cut": ["Ġ", "bank"], "part": 0.6},
+                        {"cut": ["Ġb", "ank"], "part": 0.3},
+                        {"cut": ["Ġba", "nk"], "part": 0.1},
+                    ],
                 ],
             },
             {
