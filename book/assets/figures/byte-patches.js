@@ -35,6 +35,6 @@ window.w2s.register("byte-patches", function (stage, data, tools) {
     text: (value) => `${Number(value).toFixed(1)} bits`, oninput(value) { threshold = Number(value); show(); } });
   const picks = tools.choice({ legend: "Text", value: chosen.label, options: data.texts.map(({ label }) => ({ key: label, label })),
     onchange(label) { chosen = data.texts.find((one) => one.label === label); show(); } });
-  stage.append(el("p", { class: "w2s-task" }, data.task), el("div", { class: "w2s-scroll" }, chart.node), name, row, tools.bar(slider, picks));
+  stage.append(el("p", { class: "w2s-task" }, data.task), el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Entropy by byte" }, chart.node), name, row, tools.bar(slider, picks));
   show();
 });
