@@ -13,6 +13,11 @@ TOC = ROOT / "book" / "_toc.yml"
 FIGURES = {
     "window-counts": "button:has-text('Step')",
     "skipgram-training": "button:has-text('Step')",
+    "softmax-bars": ".w2s-segment input:not(:checked)",
+    "probe-ratio": ".w2s-segment input:not(:checked)",
+    "character-ngrams": ".w2s-segment input:not(:checked)",
+    "rank-lines": ".w2s-segment input:not(:checked)",
+    "association-dots": ".w2s-segment input:not(:checked)",
     "bank-neighbours": ".w2s-segment input:not(:checked)",
     "word-mixtures": ".w2s-segment input:not(:checked)",
 }

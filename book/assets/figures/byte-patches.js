@@ -27,6 +27,7 @@ window.w2s.register("byte-patches", function (stage, data, tools) {
     bytes.forEach((byte, n) => { if (begins[n]) found.push(byte); else found[found.length - 1] += byte; });
     row.replaceChildren(...found.map((patch) => el("span", { class: "w2s-piece" }, patch)));
     name.textContent = `${found.length} patches`;
+    chart.name(`The entropy of each of ${bytes.length} bytes, and the threshold.`);
     Object.assign(stage.dataset, { patches: JSON.stringify(found), threshold: String(threshold) });
     tools.say(`${bytes.length} bytes in ${found.length} patches, ${(bytes.length / found.length).toFixed(1)} bytes each, `
       + `at a threshold of ${threshold.toFixed(1)} bits.`);
@@ -35,6 +36,6 @@ window.w2s.register("byte-patches", function (stage, data, tools) {
     text: (value) => `${Number(value).toFixed(1)} bits`, oninput(value) { threshold = Number(value); show(); } });
   const picks = tools.choice({ legend: "Text", value: chosen.label, options: data.texts.map(({ label }) => ({ key: label, label })),
     onchange(label) { chosen = data.texts.find((one) => one.label === label); show(); } });
-  stage.append(el("p", { class: "w2s-task" }, data.task), el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Entropy by byte" }, chart.node), name, row, tools.bar(slider, picks));
+  stage.append(el("p", { class: "w2s-task" }, data.task), el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Entropy of each byte" }, chart.node), name, row, tools.bar(slider, picks));
   show();
 });
