@@ -78,8 +78,8 @@ def keep_signs(app, doctree, docname):
     for node in list(doctree.findall(nodes.math)):
         siblings = node.parent.children
         at = siblings.index(node)
-        before = _cut(siblings[at - 1] if at else None, BEFORE)
-        after = _cut(siblings[at + 1] if at + 1 < len(siblings) else None, AFTER)
+        before = _cut(siblings, at - 1, BEFORE)
+        after = _cut(siblings, at + 1, AFTER)
         if not (before or after):
             continue
         together = nodes.inline("", "", classes=["nobr"])
@@ -87,14 +87,20 @@ def keep_signs(app, doctree, docname):
         together += [nodes.Text(before), node, nodes.Text(after)]
 
 
-def _cut(text, signs):
-    """Take the signs off the end or the beginning of a text that is a formula's neighbour."""
-    if not isinstance(text, nodes.Text):
+def _cut(siblings, at, signs):
+    """Take the signs off the end or the beginning of the text at a place, and return them.
+
+    By its place and not with `replace`, which finds the first text that is equal.
+    """
+    if not 0 <= at < len(siblings) or not isinstance(siblings[at], nodes.Text):
         return ""
+    text = siblings[at]
     found = signs.search(text) if signs is BEFORE else signs.match(text)
     if not found:
         return ""
-    text.parent.replace(text, nodes.Text(text[: found.start()] + text[found.end() :]))
+    rest = nodes.Text(text[: found.start()] + text[found.end() :])
+    rest.parent = text.parent
+    siblings[at] = rest
     return found[0]
 
 

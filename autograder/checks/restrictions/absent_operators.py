@@ -21,7 +21,8 @@ ALONE = (
     "_transformer_encoder_layer",
     "_fused_adamw",
 )  # parts of names of such operators
-KEYS = ("CPU", "AutogradCPU")
+# The last one is asked first inside `torch.func.vmap` and its like, which take composites apart.
+KEYS = ("CPU", "AutogradCPU", "FuncTorchDynamicLayerFrontMode")
 # What is in force: the bar, torch's library of refusals, and the functions with their own code.
 _now: list[Any] = []
 

@@ -34,6 +34,11 @@ GRADERS = dict.fromkeys(
     ),
     "it belongs to the grader",
 )
+# Parts of names: where one operator of a family is withheld, all of torch's with such a name are.
+FAMILIES = (
+    ("attention",),
+    ("layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm"),
+)
 _touched: list[str] = []
 
 
@@ -80,6 +85,8 @@ class Guard:
         self._not_loaded: list[str] = []  # packages: importing one for this may take half a minute
         for name in self._why:
             self._resolve(name)
+        if self._operators and "torch" in sys.modules:
+            self._operators |= _twins(self._operators)
         self._mode: object = None
         if (self._builtins or self._operators) and "torch" in sys.modules:
             self._mode = _torch_mode(self._builtins, self._operators, self._why)
@@ -252,6 +259,20 @@ def _operator(function: object) -> str:
     return (
         getattr(packet, "_qualified_op_name", "") if type(packet).__module__ == "torch._ops" else ""
     )
+
+
+def _twins(operators: Mapping[str, str]) -> dict[str, str]:
+    """Torch's other operators of the same families, such as `_scaled_dot_product_attention_math`,
+    with the withheld name that each goes by.
+    """
+    every = {name.split(".")[0] for name in sys.modules["torch"]._C._dispatch_get_all_op_names()}
+    found: dict[str, str] = {}
+    for parts in FAMILIES:
+        named = [operators[one] for one in operators if any(part in one for part in parts)]
+        for other in every if named else ():
+            if other.startswith("aten::") and any(part in other for part in parts):
+                found.setdefault(other, operators.get(other, named[0]))
+    return found
 
 
 def _torch_mode(

@@ -35,6 +35,7 @@ SHOWN_TYPES = ("image/png", "image/jpeg")
 LEFT_OUT = "text/plain"  # the type of an attachment that says why there is no picture
 
 NAME = re.compile(r"attachment:(picture-[0-9a-f]{16})")
+KEPT_BY_JUPYTER = ";,/?:@&=+$-_.!~*'()#"  # what JavaScript's encodeURI leaves
 DATA_URI = re.compile(
     r"data:image/[\w.+-]{1,60}(?:;[\w=.+-]{1,60}){0,4};base64," r"([A-Za-z0-9+/=]*+)",
     re.IGNORECASE,
@@ -71,7 +72,12 @@ def gathered(source: str, attachments: object) -> tuple[str, dict[str, str]]:
         return f"attachment:{name}"
 
     bundles = attachments if isinstance(attachments, dict) else {}
-    spelt = {form: name for name in bundles if 0 < len(name) <= 300 for form in (name, quote(name))}
+    spelt = {
+        form: name
+        for name in bundles
+        if 0 < len(name) <= 300
+        for form in (name, quote(name), quote(name, safe=KEPT_BY_JUPYTER))
+    }
     spelt = {form: name for form, name in spelt.items() if f"attachment:{form}" in source}
     if spelt:  # the longest first: "a.png" may begin another one's name
         names = "|".join(re.escape(form) for form in sorted(spelt, key=len, reverse=True))

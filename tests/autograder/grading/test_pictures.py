@@ -155,6 +155,7 @@ def test_the_pictures_of_a_notebook_are_limited_in_number_and_in_size():
         ("image.png", "![image.png](attachment:image.png)"),
         ("my plot (1).png", "![x](<attachment:my plot (1).png>)"),
         ("my plot.png", "![x](attachment:my%20plot.png)"),
+        ("Bild 2026 (1).png", "![x](attachment:Bild%202026%20(1).png)"),
         ("a.png", "<img src='attachment:a.png' width=300>"),
         ("javascript:alert(1)", "![x](attachment:javascript:alert(1))"),
         ("../../x.png", "![x](attachment:../../x.png)"),

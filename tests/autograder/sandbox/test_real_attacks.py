@@ -204,13 +204,50 @@ def layer_norm(x, weight, bias, eps):
 """
 
 
+BATCHED = """
+import torch
+def layer_norm(x, weight, bias, eps):
+    rows = x.reshape(-1, x.shape[-1])
+    one = lambda row: torch.layer_norm(row, row.shape, weight, bias, eps)
+    return torch.func.vmap(one)(rows).reshape(x.shape)
+"""
+PRIVATE = """
+import torch
+def layer_norm(x, weight, bias, eps):
+    rows = x.reshape(1, -1, x.shape[-1])
+    sums = torch._batch_norm_impl_index(rows, None, None, None, None, True, 0.0, eps, False)[0]
+    return sums.reshape(x.shape) * weight + bias
+"""
+ATTENTION_BATCHED = """
+import torch
+def attention(q, k, v, mask=None):
+    one = lambda q, k, v: torch._scaled_dot_product_attention_math(q, k, v)[0]
+    return torch.func.vmap(one)(q, k, v)
+"""
+TILES_PRIVATE = """
+import torch
+def flash_forward(q, k, v, rows, columns, causal=False):
+    operator = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    out, lse = operator(q[None], k[None], v[None], 0.0, causal)[:2]
+    return out[0], lse[0]
+"""
+
+
 @pytest.mark.parametrize(
-    "source",
-    [THREAD, SWITCHED_OFF, OTHER_PROFILE],
-    ids=["a thread", "no profile", "another profile"],
+    ("exercise", "source"),
+    [
+        ("04.layer_norm", THREAD),
+        ("04.layer_norm", SWITCHED_OFF),
+        ("04.layer_norm", OTHER_PROFILE),
+        ("04.layer_norm", BATCHED),
+        ("04.layer_norm", PRIVATE),
+        ("04.attention", ATTENTION_BATCHED),
+        ("13.flash_forward", TILES_PRIVATE),
+    ],
+    ids=["thread", "no profile", "other profile", "vmap", "private norm", "vmap sdpa", "flash"],
 )
-def test_a_withheld_operator_is_not_there_whoever_calls_it(source):
-    result = earned("04.layer_norm", source)
+def test_a_withheld_operator_is_not_there_whoever_calls_it(exercise, source):
+    result = earned(exercise, source)
     assert (
         result.earned == 0 and "withheld here" in result.stages[0].cause + result.stages[0].detail
     ), result.stages
