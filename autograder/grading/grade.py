@@ -397,6 +397,7 @@ def _fault_of(one: object, reason: str) -> dict:
                 "cause": FROM_INSIDE if reason == IN_A_CELL else "The checker itself failed here.",
                 "detail": _short(reason),
                 "misconception": "",
+                "subject": "",
             }
             for stage in one.stages
         ],
@@ -461,7 +462,7 @@ def _ask_humans(
 
 def _cut(result: dict) -> dict:
     for stage in result["stages"]:
-        for key in ("cause", "detail", "misconception"):
+        for key in ("cause", "detail", "misconception", "subject"):
             stage[key] = _short(stage[key])
     return result
 

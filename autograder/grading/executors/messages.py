@@ -287,7 +287,7 @@ def _shaped(came: Verdict) -> bool:
             and all(
                 _row(stage, STAGE)
                 and stage["status"] in list(Status)
-                and all(_text(stage[name]) for name in ("cause", "detail", "misconception"))
+                and all(_text(stage[name]) for name in TEXTS)
                 for stage in one["stages"]
             )
             for one in came.results
@@ -300,6 +300,7 @@ def _shaped(came: Verdict) -> bool:
 
 
 NUMBER = (int, float)
+TEXTS = ("cause", "detail", "misconception", "subject")
 STAGE = {
     "name": (str,),
     "points": NUMBER,
@@ -308,6 +309,7 @@ STAGE = {
     "cause": (str,),
     "detail": (str,),
     "misconception": (str,),
+    "subject": (str,),
 }
 
 
