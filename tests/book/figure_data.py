@@ -313,7 +313,7 @@ DATA |= {
     },
     "lstm-cell": {
         "task": "Keep the cell state.",
-        "start": 1,
+        "start": -1,
         "candidate": 0.5,
         "weight": 1,
         "most": 12,

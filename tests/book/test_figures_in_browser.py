@@ -928,6 +928,31 @@ def test_weights_of_the_heads_are_the_references(show, count):
     assert f"D = 4 / {count} = {4 // count}" in said(page)
 
 
+@pytest.mark.parametrize("name", ["lstm-cell"])
+def test_a_cell_shows_no_output_before_its_first_step_and_recomputes_it_for_moved_gates(show, name):
+    page, data = show(name), DATA["lstm-cell"]
+    stage, step = page.locator(".w2s-stage"), page.get_by_role("button", name="Step")
+    numbers = lambda: page.locator(".w2s-live svg .w2s-word").all_text_contents()
+    assert numbers() == ["−1.00", "", "−1.00", "", ""]
+    press(page, step, "Enter")
+    assert said(page).startswith("After 1 step: plain RNN −0.76, LSTM cell −0.50.")
+    press(page, page.get_by_role("slider", name="Forget gate"), "End")
+    press(page, page.get_by_role("slider", name="Output gate"), "End")
+    assert numbers() == ["−1.00", "−0.76", "−1.00", "−0.75", "−0.64"]  # c = -1 + 0.5 * 0.5
+    press(page, page.get_by_role("slider", name="Input gate"), "Home")
+    for _ in range(9):
+        press(page, step, "Enter")
+    plain = float(data["start"])
+    for _ in range(10):
+        plain = math.tanh(plain)
+    assert stage.get_attribute("data-steps") == "10"
+    assert float(stage.get_attribute("data-cell")) == -1
+    assert float(stage.get_attribute("data-hidden")) == pytest.approx(math.tanh(-1))
+    assert float(stage.get_attribute("data-plain")) == pytest.approx(plain)
+    press(page, page.get_by_role("button", name="Start again"), "Enter")
+    assert numbers() == ["−1.00", "", "−1.00", "", ""]
+
+
 def test_the_flow_says_when_its_task_is_done(show):
     page = show("qkv-flow")
     assert "attends most to “river”" in said(page)
