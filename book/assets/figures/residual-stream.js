@@ -24,6 +24,7 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
     svg("text", { x, y: y + 19, "text-anchor": "middle" }, label));
   const sum = (y, lit) => svg("g", { class: `w2s-box hue-blue${lit ? " is-lit" : ""}` }, svg("circle", { class: "w2s-place", cx: X, cy: y,
     r: 11 }), svg("text", { x: X, y: y + 5, "text-anchor": "middle" }, "+"));
+  const bar = (x, y, height) => svg("g", { class: "w2s-box hue-purple" }, svg("rect", { x, y, width: 9, height, rx: 2 }));   // the norm, on a line in
   const half = (top, before) => ({ leave: before ? top : top + 24, norm: before ? top + 12 : top + 108, layer: top + 50, sum: top + 92 });
   const STEPS = [[], ["attention"], ["sum1"], ["feed"], ["sum2"]];
 
@@ -43,6 +44,7 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
       lit[0] === "attention" ? 1 + 9 * weights[at] : 1), svg("text", { class: "w2s-word", x: X - 20, y: 86, "text-anchor": "middle",
       transform: `rotate(-90 ${X - 20} 86)` }, "residual stream"), ...words.map((_, s) => svg("text", { class: "w2s-word", "text-anchor": "middle",
       x: s === at ? (X + SIDE - BOX / 2) / 2 + 2 : lane(s), y: one.layer + (s === at ? 27 : 46) }, percent(weights[s]))));
+    if (before) for (const [x, many] of [[X + 18, 1], [SIDE + BOX / 2 + 4, others.length]]) parts.push(bar(x, one.layer + 3, 7 * many + 7));
     parts.push(box("attention", "orange", SIDE, one.layer, BOX, lit[0] === "attention"), box("feed-forward", "green", SIDE, two.layer,
       BOX, lit[0] === "feed"), sum(one.sum, lit[0] === "sum1"), sum(two.sum, lit[0] === "sum2"));
     for (const part of [one, two]) parts.push(box("norm", "purple", before ? SIDE : X, part.norm, 58, false));
@@ -59,7 +61,7 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
   function show() {
     const best = others.reduce((a, b) => (weights[b] > weights[a] ? b : a)), texts = [`The stream of “${words[at]}” carries its vector down, ${
       norm === "before" ? "past" : "through"} both norms.`,
-      `Attention reads all streams. “${words[best]}” gets ${percent(weights[best])}.`, "What attention found is added. Nothing is replaced.",
+      `Attention reads all streams${norm === "before" ? ", each through the norm" : ""}. “${words[best]}” gets ${percent(weights[best])}.`, "What attention found is added. Nothing is replaced.",
       "The feed-forward layer reads this stream only.", norm === "before" ? "Its result is added. No norm is on the stream."
         : "Its result is added, and a norm rescales the stream."];
     tools.say(texts[stop]);
