@@ -61,7 +61,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "spelling-looks": {"model", "examples"},
     "two-readers": {"model", "word", "layer", "uses", "planes", "examples"},
     "seen-by-layer": {"words", "place", "readers"},
-    "dropout-cuts": {"rates", "words", "start", "task"},
+    "dropout-cuts": {"rates", "words", "task"},
     "byte-patches": {"texts", "threshold", "most", "task"},
     "qkv-flow": {"words", "at", "task", "size", "query", "keys", "values"},
     "head-split": {"words", "at", "task", "query", "keys", "counts", "heads"},
