@@ -14,10 +14,10 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 3. Context before attention: the exercises
 #
-# In this notebook you write a Kneser-Ney n-gram model, an LSTM step, the parts of ELMo, and a test for causal models.
-# At the end your functions evaluate a bigram model on the King James Bible and run a trained ELMo.
+# In this notebook you write a Kneser-Ney n-gram model, an LSTM step, the parts of ELMo, a test for causal models, and additive attention.
+# At the end your functions evaluate a bigram model on the King James Bible and run trained models.
 #
-# There are 10 exercises and 49 points. Plan about 155 minutes, in as many sittings as you like.
+# There are 11 exercises and 54 points. Plan about 170 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
@@ -25,13 +25,14 @@
 # | The LSTM | 4 to 5 | 35 | 11 |
 # | ELMo | 6 to 8 | 37 | 13 |
 # | Testing a causal model | 9 | 18 | 5 |
-# | In your own words | 10 | 13 | 4 |
+# | Additive attention | 10 | 15 | 5 |
+# | In your own words | 11 | 13 | 4 |
 # | Your code runs the real thing | nothing to write | 1 | 0 |
 #
 # **How it works.**
 # 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
 # 2. A check's first line names the likely cause, its second a small input that fails. Stuck? Open the three hints in order; the third solves a similar problem.
-# 3. Grading runs the same checks with other sizes and values. The smallest sizes are always among them.
+# 3. Grading runs the same checks with other sizes and values.
 #
 # **Symbols.** $B$ sequences, $T$ positions, $V$ vocabulary size, $D$ input, $H$ cell-state and $R$ hidden-state dimensions, $L$ layers, $W$ characters, $F$ filters of width $K$.
 #
@@ -39,10 +40,10 @@
 #
 # - *Arguments.* Leave them unchanged, and return something new: neither an argument nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. Your result may be a view of something new, and may require gradients.
 # - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. A subclass counts as its type, but a bool is not an `int`. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once; any other shape is wrong. Breaking only *Arguments* or *Calls* costs the same fifth.
-# - *Precision.* A float may be off by 0.0001 of itself. In exercises 4 to 7, where sums may cancel, it may be off by 0.000002 more; in exercise 2, which has no such sums, by 0.000000001 more. float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where the error exceeds this tolerance, and only there.
+# - *Precision.* A float may be off by 0.0001 of itself. In exercises 4 to 7 and 10, where sums may cancel, it may be off by 0.000002 more; in exercise 2, which has no such sums, by 0.000000001 more. float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where the error exceeds this tolerance, and only there.
 # - *Logarithms* are natural, in nats, unless a statement says bits.
 # - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order. Caching that cannot be observed is fine.
-# - *Tools.* You may use anything in torch, numpy and the standard library. Not allowed are the course's own language models and, in exercise 4, torch's ready-made LSTM in any form.
+# - *Tools.* You may use anything in torch, numpy and the standard library. Not allowed are the course's own models and, in exercise 4, torch's ready-made LSTM in any form.
 # - *Sizes and time.* Every axis has length 1 to 300, unless a statement says otherwise; the last part of the notebook has some longer ones, which the checks do not use. A call may take five seconds: plain Python loops are fast enough.
 # - *Smallest sizes.* Grading always includes one sequence, one word, a matrix of one row and a vocabulary of one.
 # - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
@@ -883,12 +884,103 @@ if table is not None:
         except AssertionError as complaint:
             print(f"{name}: your test complains: {complaint}")
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 5. Sequence to sequence with attention
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "additive_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. Additive attention
+#
+# **Why.** A decoder that sees one vector of the source forgets long sources. With attention it reads all encoder states at every step, each by its weight. Chapter 4 builds the Transformer from this operation.
+#
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Bahdanau, Cho and Bengio (2015), section 3.1 and appendix A.1.2
+#
+# The query $q$ is the decoder's hidden state, the memory $m_1 \dots m_S$ the encoder's states. A network with one hidden layer of $A$ units scores every source position, a softmax turns the scores into attention weights, and the context is the weighted sum of the memory:
+#
+# $$s_j = v \cdot \tanh(W q + U m_j) \qquad a = \mathrm{softmax}(s) \qquad \text{context} = \sum_{j=1}^{S} a_j\, m_j$$
+#
+# Write `additive_attention(query, memory, w_query, w_memory, v, mask)`, one decoder step for $B$ sequences. `query` is float32 `(B, Q)`, `memory` float32 `(B, S, C)`. The parameters are float32: `w_query` is $W$, `(A, Q)`, `w_memory` is $U$, `(A, C)`, and `v` is `(A)`. `mask` is bool `(B, S)`, True for tokens. The result is a tuple of two float32 tensors: the context `(B, C)` and the weights `(B, S)`.
+#
+# **By hand.** $A = 1$ and $v = 2 \ln 3$. $Wq = \tfrac12 \ln 3$, and $U = (1, 0)$ reads the first entry of each memory vector. The third position is padding:
+#
+# | memory | $Wq + Um_j$ | tanh | score | $e^s$ | weight |
+# | --- | --- | --- | --- | --- | --- |
+# | $(-\tfrac12 \ln 3,\ 8)$ | $0$ | $0$ | $0$ | 1 | 1/4 |
+# | $(0,\ 4)$ | $\tfrac12 \ln 3$ | $\tfrac12$ | $\ln 3$ | 3 | 3/4 |
+# | $(5,\ 9)$ | | | | | 0 |
+#
+# The second entry of the context is 2 + 3 = **5**; the first is $-\tfrac18 \ln 3 =$ **-0.137**.
+#
+# **Rules**
+# 1. Each sequence has its own query, mask and softmax; the parameters are the same for all.
+# 2. A padded position has weight 0, and the weights of the tokens add up to 1. Padding may be anywhere, not only at the end.
+# 3. Scores may be as large as 400, of either sign: the softmax must not overflow.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which shape has $Wq$, and which $Um_j$ for all $j$ at once? They are to be added, so what does the first one lack?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Project the query to `(B, A)`, give it an axis of length 1 for the positions, and add the projected memory, `(B, S, A)`. After tanh, a product with `v` leaves `(B, S)`. Replace the scores of padding by minus infinity, then apply the softmax. Over which axis?
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# Each of several guests has a favourite temperature and a restaurant of their own, with tables of different temperatures, some of them taken. Everybody sits at the free table that suits best. How loud is it there?
+#
+# ```python
+# def noise(favourite, tables, loudness, free):        # (guests,), (guests, tables) three times
+#     misfit = (favourite[:, None] - tables).abs()
+#     misfit = misfit.masked_fill(~free, torch.inf)    # before the choice, not after it
+#     best = misfit.argmin(1, keepdim=True)
+#     return loudness.gather(1, best)[:, 0]
+# ```
+#
+# For the favourite 20 and tables of 20 (taken), 23 and 18 degrees with the loudness 1, 2 and 3 it is 3.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Every sequence has at least one token. Padding holds any finite numbers, and memory may hold numbers of a few thousand. $S$ is the number of source positions, $Q$ and $C$ the dimensions of a query and of a memory vector.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "additive_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def additive_attention(query: Float[Tensor, "B Q"], memory: Float[Tensor, "B S C"], w_query: Float[Tensor, "A Q"],
+                       w_memory: Float[Tensor, "A C"], v: Float[Tensor, "A"],
+                       mask: Bool[Tensor, "B S"]) -> tuple[Float[Tensor, "B C"], Float[Tensor, "B S"]]:
+    """The context vector of one decoder step, and the attention weights of the source positions."""
+    ### BEGIN SOLUTION
+    hidden = torch.tanh((query @ w_query.T)[:, None] + memory @ w_memory.T)      # (B, S, A)
+    weights = (hidden @ v).masked_fill(~mask, -torch.inf).softmax(1)
+    return (weights[..., None] * memory).sum(1), weights
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "additive_attention-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(additive_attention)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "additive_attention-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Query and memory are one-hot vectors of words here. With these parameters a source position scores highest where its word is the query's: the word is looked up in the sentence, wherever it stands.
+
+# %% nbgrader={"grade": false, "grade_id": "look-additive_attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
+source = "the bank lends money .".split()
+memory = torch.eye(len(WORDS))[[INDEX[word] for word in source]][None]
+match = 2 * torch.eye(len(WORDS))              # a hidden unit for each word: 4 where both are this word, 2 where one is
+print("query     " + "".join(f"{word:>8}" for word in source))
+for word in ("bank", "money", "river"):
+    found = attempt(additive_attention, torch.eye(len(WORDS))[INDEX[word]][None], memory, match, match,
+                    torch.full((len(WORDS),), -5.0), torch.ones(1, len(source), dtype=torch.bool))
+    if found is not None:
+        print(f"{word:<10}" + "".join(f"{weight:>8.0%}" for weight in found[1][0].tolist()))
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 5. In your own words
+# # Part 6. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "deeply-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. Is ELMo deeply bidirectional?
+# ## 11. Is ELMo deeply bidirectional?
 #
 # **Why.** ELMo, BERT and an LSTM with `bidirectional=True` are all called bidirectional, and the word means three things. Chapter 5 builds on the difference.
 #
@@ -1038,6 +1130,39 @@ if ready(lstm_step, read_backward, letter_patterns, mix_layers, needs=["oewn_glo
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-elmo-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # Put a sentence of your own with *bank* into a cell below, and look which lines come nearest. Do not expect too much: this reader has seen a dictionary and nothing else, and its neighbours often share the small words around *bank* rather than its sense. The chapter measures how often, with controls.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "real-attention-text", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Last, a trained speller: an encoder reads the letters of a word, and a decoder with additive attention writes its sounds. In a copy of it, your `additive_attention` replaces its attention.
+# The trained model adds a bias to $U m_j$. It becomes one more column of $U$, for an entry of the memory that is always 1.
+
+# %% nbgrader={"grade": false, "grade_id": "real-attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import copy
+
+
+def with_your_attention(model):
+    """A copy of the trained model whose decoder attends by your `additive_attention`."""
+    parts, model = model.attention, copy.deepcopy(model)
+    w_memory = torch.cat([parts.key.weight, parts.key.bias[:, None]], 1)
+
+    def forward(query, keys, memory, mask=None):
+        with_one = torch.cat([memory, torch.ones(*memory.shape[:2], 1)], 2)
+        mask = torch.ones(memory.shape[:2], dtype=torch.bool) if mask is None else mask
+        context, weights = additive_attention(query, with_one, parts.query.weight, w_memory, parts.score.weight[0], mask)
+        return context[:, :-1], weights
+    model.attention.forward = forward
+    return model
+
+# %% nbgrader={"grade": false, "grade_id": "real-attention-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(additive_attention):
+    kept = small_model("lstm_spelling")
+    letters_of, sounds_of = kept.tokenizer["source"], kept.tokenizer["target"]
+    for word in ("bank", "knight"):
+        ids = torch.tensor([[letters_of.index(letter) for letter in word] + [1]])
+        (written,), yours = with_your_attention(kept.model).write(ids, start_id=0, end_id=1, max_tokens=32)
+        theirs = kept.model.write(ids, start_id=0, end_id=1, max_tokens=32)[1]
+        print(f"{word}, at most {(yours - theirs).abs().max():.0e} from the weights of the course's model")
+        for id, weights in zip(written, yours[0]):
+            print(f"    {sounds_of[id]:<5}", ", ".join(f"{letter} {weight:.0%}" for letter, weight in zip(word, weights.tolist())))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # Your numbers and the course's agree, because there is nothing more in these models than what you wrote: a table, a step, a sum.

@@ -24,6 +24,7 @@ from reference_impl.measure import metrics
 from reference_impl.models.elmo import CharacterEncoder, ELMoConfig, ScalarMix
 from reference_impl.models.lstm import LSTMCell, run
 from reference_impl.models.ngram import START, KneserNey, count_runs
+from reference_impl.models.seq2seq import AdditiveAttention
 from reference_impl.objectives.bidirectional_lm import bidirectional_lm
 
 THREE = assignment("03")
@@ -42,8 +43,8 @@ def drawn_texts(number: int, size: int) -> list[list[int]]:
     ]
 
 
-def test_the_assignment_is_worth_forty_nine_points():
-    assert THREE.points == 49
+def test_the_assignment_is_worth_fifty_four_points():
+    assert THREE.points == 54
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
@@ -96,6 +97,17 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
     assert targets["ahead"].tolist() == [[7, 9, -100], [6, -100, -100]] and targets[
         "behind"
     ].tolist() == [[-100, 5, 7], [-100, 4, -100]]
+    half = math.log(3) / 2
+    context, weights = OURS["additive_attention"](
+        torch.tensor([[half]]),
+        torch.tensor([[[-half, 8.0], [0, 4], [5, 9]]]),
+        torch.ones(1, 1),
+        torch.tensor([[1.0, 0]]),
+        torch.tensor([2 * math.log(3)]),
+        torch.tensor([[True, True, False]]),
+    )
+    assert_close(weights, torch.tensor([[0.25, 0.75, 0]]))
+    assert_close(context, torch.tensor([[-0.137, 5]]), rtol=0, atol=5e-4)
 
 
 def test_the_four_texts_say_what_the_cards_and_the_cells_beside_them_say():
@@ -250,6 +262,28 @@ def test_the_targets_give_the_loss_of_the_references_objective():
     assert int((targets["ahead"] >= 0).sum() + (targets["behind"] >= 0).sum()) == terms.count
 
 
+@torch.no_grad()
+def test_additive_attention_equals_the_reference_implementation():
+    attention = AdditiveAttention(query_size=3, key_size=4, hidden_size=5)
+    attention.key.bias.zero_()
+    query, memory = torch.randn(3, 3, generator=rng()), torch.randn(3, 6, 4, generator=rng())
+    mask = torch.arange(6) < torch.tensor([6, 2, 1])[:, None]
+    parameters = attention.query.weight, attention.key.weight, attention.score.weight[0]
+    assert_close(
+        OURS["additive_attention"](query, memory, *parameters, mask),
+        attention(query, attention.key(memory), memory, mask),
+    )
+
+
+def test_each_word_of_the_cell_below_additive_attention_is_looked_up(capsys):
+    exec(THREE.cells["look-additive_attention"][0].source, dict(OURS))
+    head, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    shares = {word: [int(share.rstrip("%")) for share in row] for word, *row in rows}
+    for word in ("bank", "money"):
+        assert max(shares[word]) == shares[word][head.index(word) - 1] > 80
+    assert shares["river"] == [20] * 5
+
+
 def seen_early(reader, ids) -> float:
     """How far the logits move, at most, by a word that no reader from the left should see there;
     the least over all other words.
@@ -315,6 +349,12 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
     )
     climbs = names["climbs"](torch.tensor([[3.0, 5, 4]]), torch.tensor([[True, True, False]]))
     assert_close(climbs, torch.tensor([[2.0, math.nan, math.nan]]), equal_nan=True)
+    assert names["noise"](
+        torch.tensor([20.0]),
+        torch.tensor([[20.0, 23, 18]]),
+        torch.tensor([[1.0, 2, 3]]),
+        torch.tensor([[False, True, True]]),
+    ).tolist() == [3]
     names["test_running"](lambda numbers: numbers.cumsum(1))
     with pytest.raises(AssertionError, match="seen early"):
         names["test_running"](lambda numbers: numbers.flip(1).cumsum(1))
@@ -350,3 +390,25 @@ def test_the_students_functions_carry_the_trained_elmo():
         rtol=1e-4,
         atol=1e-5,
     )
+
+
+@torch.no_grad()
+def test_the_students_attention_carries_the_trained_speller():
+    calls = []
+
+    def counted(*parts):
+        calls.append(parts)
+        return OURS["additive_attention"](*parts)
+
+    names = {**OURS, "additive_attention": counted}
+    exec(THREE.cells["real-attention"][0].source, names)
+    kept = small_model("lstm_spelling")
+    letters = kept.tokenizer["source"]
+    ids = torch.tensor([[*map(letters.index, "bank"), 1]])
+    model = names["with_your_attention"](kept.model)
+    yours = model.write(ids, start_id=0, end_id=1, max_tokens=32)
+    assert len(calls) == yours[1].shape[1]
+    theirs = kept.model.write(ids, start_id=0, end_id=1, max_tokens=32)
+    assert len(calls) == yours[1].shape[1]  # the model itself keeps its own attention
+    assert yours[0] == theirs[0]
+    assert_close(yours[1], theirs[1], rtol=1e-4, atol=1e-5)
