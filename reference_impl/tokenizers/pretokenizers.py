@@ -72,7 +72,10 @@ LLAMA3 = regex.compile(
 )
 """Llama 3's: GPT-4's but for runs of line ends."""
 
-QWEN = regex.compile(LLAMA3.pattern.replace(r"\p{N}{1,3}", r"\p{N}"))
+QWEN = regex.compile(
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|"""
+    r""" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
+)
 """Qwen's, versions 2 to 3: Llama 3's, with each digit a word of its own."""
 
 WORDS_AND_SIGNS = regex.compile(r"\w+|[^\w\s]+")
