@@ -523,6 +523,13 @@ def test_no_table_of_scores(student, rng):
     expect(came[0], "Your output").close(
         torch.cat([attended(q, k, v, False)[0]] * 512, 1), **CLOSE, cause=rule
     )
+    q, k, v = qkv(rng, 1, 128, 8192, 2)
+    came = in_little(
+        student,
+        (q, k, v, 128, 128, False),
+        f"There are 8,192 keys here. {rule} A tile that holds all keys is a table too.",
+    )
+    expect(came[0], "Your output").close(attended(q, k, v, False)[0], **CLOSE, cause=rule)
     q, k, v = qkv(rng, 2, 1280, 1280, 2)
     came = in_little(
         student,
