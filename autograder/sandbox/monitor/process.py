@@ -260,7 +260,7 @@ class Process:
         return [self._child.pid, *descendants(self._child.pid)]
 
     def left(self, deadline: float) -> float:
-        """Seconds until it is late; what it waits for a processor is not its time, up to a bound."""
+        """Seconds until it is late; waiting for a processor is not its time, up to a bound."""
         left = deadline - time.monotonic()
         if left > 0:
             return left
