@@ -287,6 +287,7 @@ class RemoteStudent(Student):
                 [], self._limits, start, None, account=self._account, bury=self._bury
             )
             one._ends, one.stage = self._ends, self.stage
+            one._lines = self._lines  # the kernels that run there are those of the notebook
         return self._clean[compiles]
 
     def _apart(self, request: Request) -> dict:
