@@ -380,6 +380,9 @@ def _(logits, k):
     return kept
 
 
+CROSSING = "You drop the token with which the sum reaches p. It stays."
+
+
 def _nucleus(logits, p, dropped, descending=True, back=True, first=True, whole=True):
     """Drop by a mask of the sorted row; dropped: of probabilities and their sums."""
     ordered, order = logits.sort(1, descending=descending)
@@ -399,7 +402,7 @@ def _nucleus(logits, p, dropped, descending=True, back=True, first=True, whole=T
     "crossing-token-dropped",
     caught_by="crossing",
     loses=6,
-    misconception="You drop the token with which the sum reaches p. It stays.",
+    misconception=CROSSING,
 )
 def _(logits, p):
     return _nucleus(logits, p, lambda probs, sums, p: sums >= p)
@@ -410,9 +413,7 @@ def _(logits, p):
     "sum-at-most-p",
     caught_by="crossing",
     loses=6,
-    misconception=(
-        "You keep tokens while their sum is at most p, so the one that crosses p is lost. It stays."
-    ),
+    misconception=CROSSING,
 )
 def _(logits, p):
     return _nucleus(logits, p, lambda probs, sums, p: sums > p, whole=False)

@@ -633,6 +633,17 @@ def _(q, k, v, rows, columns, causal):
     return out, lse
 
 
+@mistake(
+    FORWARD,
+    "all-queries-in-one-tile",
+    caught_by="memory",
+    loses=1,
+    misconception="Your tile holds all queries. Cut the queries into tiles of `rows` as well.",
+)
+def _(q, k, v, rows, columns, causal):
+    return _walk(q, k, v, q.shape[1], columns, causal)
+
+
 def _back(
     grad,
     q,
