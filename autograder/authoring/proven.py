@@ -1,14 +1,12 @@
 """Which exercises passed every case as they are now, so that the tests of every day may sample.
 
 `course author prove NN` runs every case of `tests/autograder/test_exercises.py` for a chapter.
-Where all pass, it writes `proven.json` next to the chapter's checks: the hash of the frame, and for
-each exercise the hash of its own code with the numbers of its stages, right answers, mistakes,
-mutants and seeds.
+Where all pass, it writes `proven.json` next to the chapter's checks: for each exercise the hash of
+its own code with the numbers of its stages, right answers, mistakes, mutants and seeds.
 
 An exercise's own code is its solution, its checks and mistakes with what they import from chapters,
-and its alternatives. The frame is what all exercises share: `autograder/checks`, the tests, what
-these import, and the versions of the libraries that compute. The reference implementation, which
-some checks call, is in neither hash: a sample is always tried.
+and its alternatives. What all exercises share, such as `autograder/checks` and the reference
+implementation, is not in the hash: a sample is always tried.
 """
 
 import hashlib
@@ -39,15 +37,6 @@ SHARED = (
     "reference_impl",
     "tests",
 )
-# What the frame may import without its deciding a result.
-NOT_FRAME = (
-    "autograder.authoring.proven",
-    "autograder.chapters",
-    "autograder.dependency_hash",
-    "reference_impl",
-)
-# The packages that solutions and checks compute with.
-COMPUTE = ("jaxtyping", "numpy", "scipy", "tiktoken", "tokenizers", "torch", "triton")
 
 
 def proven(one: Assignment) -> set[str]:
@@ -65,11 +54,6 @@ def proven(one: Assignment) -> set[str]:
     }
 
 
-def frame_changed(one: Assignment) -> bool:
-    """Whether the frame is another than when a chapter was proven, or that one is unknown."""
-    return _record(one).get("frame") != frame_hash()
-
-
 def own_hash(one: Assignment, exercise: Exercise) -> str:
     """The hash of an exercise's own code: solution, stages, mistakes, alternatives."""
     digest = hashlib.sha256(code_of(solution_of(one, exercise)).digest)
@@ -85,17 +69,6 @@ def own_hash(one: Assignment, exercise: Exercise) -> str:
 @cache
 def _hash_of_own(modules: tuple[str, ...]) -> str:
     return hash_behind(modules, SHARED, ROOT)
-
-
-@cache
-def frame_hash() -> str:
-    """The hash of what decides the results of all exercises."""
-    files = [ROOT / TESTS, *(ROOT / "autograder" / "checks").rglob("*.py")]
-    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files]
-    digest = hashlib.sha256(hash_behind(modules, NOT_FRAME, ROOT).encode())
-    pins = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    digest.update("\n".join(pin for pin in pins if pin.split("=", 1)[0] in COMPUTE).encode())
-    return digest.hexdigest()[:16]
 
 
 def has_kernels(one: Assignment) -> bool:
@@ -128,7 +101,7 @@ def record_text(one: Assignment) -> str:
     entries = ",\n".join(
         f'  "{exercise.id}": {json.dumps(entry_of(one, exercise))}' for exercise in _checked(one)
     )
-    return f'{{\n "frame": "{frame_hash()}",\n "exercises": {{\n{entries}\n }}\n}}\n'
+    return f'{{\n "exercises": {{\n{entries}\n }}\n}}\n'
 
 
 def entry_of(one: Assignment, exercise: Exercise) -> dict[str, object]:

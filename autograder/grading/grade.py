@@ -37,7 +37,8 @@ CALL_SECONDS = 5.0  # for one call; the calls of the checks take milliseconds
 # for one submission, its cells and both tries together, see sandbox/monitor/time_account.py; an
 # honest one takes a few
 BUDGET_SECONDS = 60.0
-UNPAID = "BudgetSpent"  # patience.BudgetSpent, as a check that met it tells it
+# How a check that met fatal_calls.BudgetSpent or sandbox.MachineBusy tells it.
+UNPAID, UNSERVED = "BudgetSpent", "MachineBusy"
 REPORTED = (
     "The submission's own process reported a fault or answered what was not asked, twice; no points"
     " were decided. Seen: {}"
@@ -57,6 +58,23 @@ LATE = (
     "The submission was stopped after {clock:g} seconds by the clock, of which {spent:.0f} were its"
     " own: the machine was busy, or it made itself wait. No points were decided for this exercise."
     " `course grade --time-limit` gives more."
+)
+BUSY = (
+    "The machine was too busy: twice your code had no processor for as long as a call may take. No"
+    " points were decided for this exercise. Grade again when the machine is less busy."
+)
+# What the student reads of each stage in these cases.
+TOLD_SPENT = (
+    "Your submission's {budget:g} seconds were used up before this was judged. Look for a loop that"
+    " does not end, or slow code."
+)
+TOLD_LATE = (
+    "Grading stopped after {clock:g} seconds by the clock, of which {spent:.0f} were your code's."
+    " This is decided later; until then it costs no points."
+)
+TOLD_BUSY = (
+    "The grading machine was too busy to run this. It is graded again; until then it costs no"
+    " points."
 )
 
 
@@ -194,7 +212,7 @@ def grade_submission(
                 _faulty(result) and not _unpaid(result) for result in verdict.results
             ):
                 break
-        _ask_humans(verdict, work, _of_somebody_else(assignment, seeds, work), account)
+        _ask_humans(verdict, _of_somebody_else(assignment, seeds, work), account)
         items = review_items(work, verdict.results, assignment.exercises)
         verdict.human += [
             {"exercise": id, "reason": item.sentence}
@@ -338,7 +356,7 @@ def _judge(
             _fault_of(one, f"{type(error).__name__}: {error}") for one in checked[len(results) :]
         ]
     verdict.results = [
-        _cut(decided.get(result["exercise"], result) if _unpaid(result) else result)
+        _cut(decided.get(result["exercise"], result) if _without_time(result) else result)
         for result in results
     ]
     verdict.memory = max(verdict.memory, student.peak if student is not None else 0)
@@ -422,7 +440,19 @@ def _reported(result: dict) -> str:
 
 def _unpaid(result: dict) -> bool:
     """Whether the budget ended before this exercise was judged."""
-    return any(stage["detail"].startswith(UNPAID) for stage in result["stages"])
+    return _failed_with(result, UNPAID)
+
+
+def _without_time(result: dict) -> bool:
+    """Whether the time ended before this exercise was judged, the submission's or the machine's."""
+    return _unpaid(result) or _failed_with(result, UNSERVED)
+
+
+def _failed_with(result: dict, error: str) -> bool:
+    return any(
+        stage["status"] == Status.FAULT and stage["detail"].startswith(error)
+        for stage in result["stages"]
+    )
 
 
 def _of_somebody_else(assignment: Assignment, seeds: Seeds, work: Reading) -> list[str]:
@@ -439,25 +469,34 @@ def _of_somebody_else(assignment: Assignment, seeds: Seeds, work: Reading) -> li
     ]
 
 
-def _ask_humans(
-    verdict: Verdict, work: Reading, of_somebody_else: list[str], account: Account
-) -> None:
-    spent = LATE if account.by_clock else SPENT
-    spent = spent.format(
-        budget=account.seconds, clock=CEILING * account.seconds, spent=account.spent
-    )
+def _ask_humans(verdict: Verdict, of_somebody_else: list[str], account: Account) -> None:
+    """Say of each exercise without points why: to a person here, to the student in its stages."""
+    seconds = {
+        "budget": account.seconds,
+        "clock": CEILING * account.seconds,
+        "spent": account.spent,
+    }
+    spent, told = (LATE, TOLD_LATE) if account.by_clock else (SPENT, TOLD_SPENT)
     for result in verdict.results:
         if result["exercise"] in of_somebody_else:
-            verdict.human.append({"exercise": result["exercise"], "reason": NOT_THEIRS})
-            continue
-        if _unpaid(result):
-            verdict.human.append({"exercise": result["exercise"], "reason": spent})
-            verdict.stopped_at = account.seconds
+            reason = NOT_THEIRS
+        elif _unpaid(result):
+            reason, verdict.stopped_at = spent.format(**seconds), account.seconds
+            _tell(result, UNPAID, told.format(**seconds))
         elif _faulty(result):
-            verdict.human.append(
-                {"exercise": result["exercise"], "reason": _reported(result) or FAILED}
-            )
-            verdict.fault = True
+            busy, verdict.fault = _failed_with(result, UNSERVED), True
+            reason = BUSY if busy else _reported(result) or FAILED
+            _tell(result, UNSERVED, TOLD_BUSY)
+        else:
+            continue
+        verdict.human.append({"exercise": result["exercise"], "reason": reason})
+
+
+def _tell(result: dict, error: str, text: str) -> None:
+    """Put the text in the place of the error, in the stages that ended with it."""
+    for stage in result["stages"]:
+        if stage["status"] == Status.FAULT and stage["detail"].startswith(error):
+            stage |= {"cause": text, "detail": ""}
 
 
 def _cut(result: dict) -> dict:

@@ -18,6 +18,7 @@ from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.executors.messages import Sent
 from autograder.grading.grade import (
     BUDGET_SECONDS,
+    BUSY,
     FAILED,
     Verdict,
     grade_submission,
@@ -31,6 +32,12 @@ REFUSED = (
     "This machine does not grade {} right, so no submission was graded. Notebooks whose points are "
     "known went through the same sandbox first:\n{}\n`course doctor` examines the sandbox; with "
     "--cold each one is started anew"
+)
+RAN_OUT = "the time ran out"
+TOO_BUSY = (
+    "The time ran out before {} was graded here, so no submission was graded. Notebooks whose"
+    " points are known went through the same sandbox first:\n{}\nTry again when this machine is"
+    " less busy"
 )
 DIED = "the worker died or was silent for too long"
 
@@ -108,11 +115,25 @@ def differences(known: KnownNotebook, verdict: Verdict | None) -> list[str]:
         waits = verdict.waits(id)
         if waits or abs(result["earned"] - wanted) > 1e-6:
             earned = "no points were decided" if waits else f"{result['earned']:g} points"
+            if _ran_out(result, verdict):
+                earned = RAN_OUT
             found.append(
                 f"{known.student}, {id}: {earned}, {wanted:g} of {result['points']:g} "
                 f"are deserved{_reason(result, waits)}"
             )
     return found
+
+
+def _ran_out(result: dict, verdict: Verdict) -> bool:
+    """Whether time is what an exercise of a known notebook lacked, and not the right points."""
+    waits = verdict.waits(result["exercise"])
+    stopped = any(stage["status"] == Status.TIME for stage in result["stages"])
+    return stopped or waits == BUSY or bool(waits and verdict.stopped_at)
+
+
+def lacked_time(wrong: list[str]) -> bool:
+    """Whether all differences are that the time ran out."""
+    return all(f": {RAN_OUT}" in line for line in wrong)
 
 
 def _reason(result: dict, waits: str) -> str:
@@ -135,7 +156,7 @@ def refuse(assignment: Assignment, wrong: list[str]) -> None:
     if wrong:
         more = [f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
         raise CourseError(
-            REFUSED.format(
+            (TOO_BUSY if lacked_time(wrong) else REFUSED).format(
                 assignment.name, "\n".join(f"  {line}" for line in [*wrong[:SHOWN], *more])
             )
         )

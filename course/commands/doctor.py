@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Examine and report; returns the exit code described in `--help`."""
-    from autograder.grading.known_notebooks import graded_wrong
+    from autograder.grading.known_notebooks import graded_wrong, lacked_time
     from autograder.sandbox.selftest.doctor import Diagnosis, cold_start, examine, find_backend
     from autograder.sandbox.selftest.surroundings import surroundings
 
@@ -81,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
         outcomes,
         held_by,
         wrong,
+        bool(wrong) and lacked_time(wrong),
     )
     times = cold_start(backend) if args.time and backend is not None else {}
     if args.json:

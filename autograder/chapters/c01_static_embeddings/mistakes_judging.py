@@ -60,6 +60,39 @@ def _(counts, x_max=100.0, alpha=0.75):
 
 @mistake(
     WEIGHT,
+    "alpha-fixed",
+    caught_by="x_max and alpha",
+    loses=1,
+    misconception="You wrote 0.75 into the formula. It is only the default of `alpha`.",
+)
+def _(counts, x_max=100.0, alpha=0.75):
+    return (counts.float() / x_max).clamp(max=1) ** 0.75
+
+
+@mistake(
+    WEIGHT,
+    "x-max-fixed",
+    caught_by="x_max and alpha",
+    loses=1,
+    misconception="You wrote 100 into the formula. It is only the default of `x_max`.",
+)
+def _(counts, x_max=100.0, alpha=0.75):
+    return (counts.float() / 100).clamp(max=1) ** alpha
+
+
+@mistake(
+    WEIGHT,
+    "neither-power-nor-limit",
+    caught_by="power below x_max",
+    loses=3,
+    misconception="You return counts / x_max. The power `alpha` and the limit of 1 are missing.",
+)
+def _(counts, x_max=100.0, alpha=0.75):
+    return counts.float() / x_max
+
+
+@mistake(
+    WEIGHT,
     "nothing-above",
     caught_by="limit at one",
     loses=2,

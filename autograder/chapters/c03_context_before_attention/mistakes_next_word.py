@@ -37,6 +37,21 @@ def _(texts, vocab_size):
 
 @mistake(
     BIGRAMS,
+    "table-transposed",
+    caught_by="starts of texts",
+    loses=5,
+    misconception=(
+        "Your table is transposed: it has a column for each context. Rows are contexts, columns the"
+        " tokens that follow."
+    ),
+)
+def _(texts, vocab_size):
+    pairs = _counted(texts, vocab_size, lambda text: zip([vocab_size, *text], text))
+    return pairs.T.contiguous()
+
+
+@mistake(
+    BIGRAMS,
     "texts-joined",
     caught_by="text boundaries",
     loses=1,
@@ -513,6 +528,46 @@ def _(log_probs, mask, num_bytes):
 
 @mistake(
     JUDGE,
+    "no-minus-anywhere",
+    caught_by="mean loss",
+    loses=4,
+    misconception="You leave out the minus in all three: log-probabilities are at most 0.",
+)
+def _(log_probs, mask, num_bytes):
+    return _judged(
+        log_probs,
+        mask,
+        num_bytes,
+        mean=lambda p, m: p[m].mean(),
+        bits=lambda nats, count, size: -nats / math.log(2) / size,
+    )
+
+
+@mistake(
+    JUDGE,
+    "minus-in-two-of-three",
+    caught_by="mean loss",
+    loses=2,
+    misconception="You leave out the minus in nats_per_token: it is the mean of -log_probs.",
+)
+def _(log_probs, mask, num_bytes):
+    right = _judged(log_probs, mask, num_bytes, perplexity=_exp)
+    return right | {"nats_per_token": -right["nats_per_token"]}
+
+
+@mistake(
+    JUDGE,
+    "sum-for-the-mean",
+    caught_by="mean loss",
+    loses=3,
+    misconception="You give the sum over all tokens. Divide it by their number.",
+)
+def _(log_probs, mask, num_bytes):
+    return _judged(log_probs, mask, num_bytes, mean=lambda p, m: -p[m].sum(), perplexity=_exp)
+
+
+@mistake(
+    JUDGE,
     "exp-before-the-mean",
     caught_by="perplexity formula",
     loses=2,
@@ -545,6 +600,26 @@ def _(log_probs, mask, num_bytes):
         ),
         perplexity=_exp,
     )
+
+
+@mistake(
+    JUDGE,
+    "mean-of-means-in-bits-too",
+    caught_by="padding excluded",
+    loses=2,
+    misconception=(
+        "You take the mean of each text and then the mean of those, for the bits as well. Every"
+        " token counts alike."
+    ),
+)
+def _(log_probs, mask, num_bytes):
+    means = [-p[m].double().mean() for p, m in zip(log_probs, mask) if m.any()]
+    loss = float(sum(means)) / len(means)
+    return {
+        "nats_per_token": loss,
+        "perplexity": math.exp(loss),
+        "bits_per_byte": loss * int(mask.sum()) / math.log(2) / num_bytes,
+    }
 
 
 @mistake(

@@ -51,6 +51,55 @@ def _(letters, filters, bias):
 
 @mistake(
     LETTERS,
+    "sum-after-the-bias",
+    caught_by="maximum over positions",
+    loses=4,
+    misconception="You add the bias at each position and sum over them. Take the maximum.",
+)
+def _(letters, filters, bias):
+    scores = torch.nn.functional.conv1d(letters.T[None], filters.mT, bias)[0]  # (F, W - K + 1)
+    return scores.sum(1).relu()
+
+
+@mistake(
+    LETTERS,
+    "sum-after-the-relu",
+    caught_by="maximum over positions",
+    loses=4,
+    misconception="You sum over the positions, after the ReLU of each. Take the maximum.",
+)
+def _(letters, filters, bias):
+    return torch.nn.functional.conv1d(letters.T[None], filters.mT, bias)[0].relu().sum(1)
+
+
+@mistake(
+    LETTERS,
+    "mean-after-the-relu",
+    caught_by="maximum over positions",
+    loses=4,
+    misconception="You average over the positions, after the ReLU of each. Take the maximum.",
+)
+def _(letters, filters, bias):
+    return torch.nn.functional.conv1d(letters.T[None], filters.mT, bias)[0].relu().mean(1)
+
+
+@mistake(
+    LETTERS,
+    "maximum-inside-the-window",
+    caught_by="single position",
+    loses=5,
+    misconception=(
+        "Inside a window you take the largest row's product. Sum over all K rows; the maximum is"
+        " over positions."
+    ),
+)
+def _(letters, filters, bias):
+    windows = letters.unfold(0, filters.shape[1], 1).mT[:, None]  # (W - K + 1, 1, K, D)
+    return ((windows * filters).sum(3).amax(2).amax(0) + bias).relu()
+
+
+@mistake(
+    LETTERS,
     "smallest-score",
     caught_by="maximum over positions",
     loses=4,
@@ -441,6 +490,74 @@ def _(ids, mask):
     return {
         "ahead": torch.where(mask & mask.roll(-1, 1), ids.roll(-1, 1), -100),
         "behind": torch.where(mask & mask.roll(1, 1), ids.roll(1, 1), -100),
+    }
+
+
+@mistake(
+    TARGETS,
+    "roll-alone",
+    caught_by="next-token targets",
+    loses=4,
+    misconception=(
+        "`roll` wraps around: the token of one end becomes the target at the other, and padding has"
+        " targets. Both are -100."
+    ),
+)
+def _(ids, mask):
+    return {"ahead": ids.roll(-1, 1), "behind": ids.roll(1, 1)}
+
+
+@mistake(
+    TARGETS,
+    "roll-with-mask",
+    caught_by="next-token targets",
+    loses=4,
+    misconception=(
+        "`roll` wraps around at the ends, and your mask hides padded positions but not padding as a"
+        " target."
+    ),
+)
+def _(ids, mask):
+    return {
+        "ahead": torch.where(mask, ids.roll(-1, 1), -100),
+        "behind": torch.where(mask, ids.roll(1, 1), -100),
+    }
+
+
+@mistake(
+    TARGETS,
+    "each-text-rolled",
+    caught_by="next-token targets",
+    loses=4,
+    misconception=(
+        "You wrap around in each text: its first token becomes the target of its last. There the"
+        " target is -100."
+    ),
+)
+def _(ids, mask):
+    found = {"ahead": torch.full_like(ids, -100), "behind": torch.full_like(ids, -100)}
+    for row, length in enumerate(mask.sum(1).tolist()):
+        found["ahead"][row, :length] = ids[row, :length].roll(-1)
+        found["behind"][row, :length] = ids[row, :length].roll(1)
+    return found
+
+
+@mistake(
+    TARGETS,
+    "index-minus-one",
+    caught_by="previous-token targets",
+    loses=3,
+    misconception=(
+        "At the first position `t - 1` is -1, which Python reads as the last column. There `behind`"
+        " is -100."
+    ),
+)
+def _(ids, mask):
+    before = torch.arange(ids.shape[1]) - 1
+    following = mask & torch.nn.functional.pad(mask[:, 1:], (0, 1))
+    return {
+        "ahead": torch.where(following, ids.roll(-1, 1), -100),
+        "behind": torch.where(mask, ids[:, before], -100),
     }
 
 

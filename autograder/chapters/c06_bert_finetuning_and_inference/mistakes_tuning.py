@@ -387,3 +387,34 @@ def _(tp, fp, fn, tn):
     with np.errstate(all="ignore"):
         product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
         return float((tp * tn - fp * fn) / np.sqrt(product)) if product else 0.0
+
+
+@mistake(
+    MATTHEWS,
+    "in-64-bits-if-above-zero",
+    caught_by="large",
+    loses=0.5,
+    misconception=(
+        "Your product overflows an integer of 64 bits, to a wrong or negative number. Use Python's"
+        " ints or floats."
+    ),
+)
+def _(tp, fp, fn, tn):
+    tp, fp, fn, tn = (np.int64(one) for one in (tp, fp, fn, tn))
+    with np.errstate(all="ignore"):
+        product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+        return float((tp * tn - fp * fn) / np.sqrt(product)) if product > 0 else 0.0
+
+
+@mistake(
+    MATTHEWS,
+    "in-32-bits",
+    caught_by="value",
+    loses=4,
+    misconception="Your product overflows an integer of 32 bits. Use Python's ints or floats.",
+)
+def _(tp, fp, fn, tn):
+    tp, fp, fn, tn = (np.int32(one) for one in (tp, fp, fn, tn))
+    with np.errstate(all="ignore"):
+        product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+        return float((tp * tn - fp * fn) / np.sqrt(product)) if product > 0 else 0.0

@@ -251,6 +251,53 @@ def _(logits, k):
 
 @mistake(
     TOP_K,
+    "ties-lost-by-topk",
+    caught_by="ties",
+    loses=1,
+    misconception="You keep exactly k, as `topk` does. What is as large as the k-th stays, too.",
+)
+def _(logits, k):
+    out = torch.full_like(logits, -torch.inf)
+    for row, kept, many in zip(logits, out, k.clamp(max=logits.shape[1]).tolist()):
+        values, places = row.topk(many)
+        kept[places] = values
+    return out
+
+
+@mistake(
+    TOP_K,
+    "all-ties-lost",
+    caught_by="ties",
+    loses=1,
+    misconception=(
+        "You drop what is as large as the next after the k-th. If that ties with the k-th, both"
+        " stay."
+    ),
+)
+def _(logits, k):
+    least = logits.sort(1, descending=True).values
+    least = torch.nn.functional.pad(least, (0, 1), value=-torch.inf)
+    next_largest = least.gather(1, k.clamp(max=logits.shape[1])[:, None])
+    return logits.masked_fill(logits <= next_largest, -torch.inf)
+
+
+@mistake(
+    TOP_K,
+    "ties-count-once",
+    caught_by="ties",
+    loses=1,
+    misconception="You count equal logits as one. The k-th largest is counted with repetition.",
+)
+def _(logits, k):
+    out = logits.clone()
+    for row, many in zip(out, k.tolist()):
+        different = row.unique()
+        row[row < different[-min(many, len(different))]] = -torch.inf
+    return out
+
+
+@mistake(
+    TOP_K,
     "strictly-larger",
     caught_by="kept",
     loses=4,
@@ -333,6 +380,9 @@ def _(logits, k):
     return kept
 
 
+CROSSING = "You drop the token with which the sum reaches p. It stays."
+
+
 def _nucleus(logits, p, dropped, descending=True, back=True, first=True, whole=True):
     """Drop by a mask of the sorted row; dropped: of probabilities and their sums."""
     ordered, order = logits.sort(1, descending=descending)
@@ -352,10 +402,35 @@ def _nucleus(logits, p, dropped, descending=True, back=True, first=True, whole=T
     "crossing-token-dropped",
     caught_by="crossing",
     loses=6,
-    misconception="You drop the token with which the sum reaches p. It stays.",
+    misconception=CROSSING,
 )
 def _(logits, p):
     return _nucleus(logits, p, lambda probs, sums, p: sums >= p)
+
+
+@mistake(
+    TOP_P,
+    "sum-at-most-p",
+    caught_by="crossing",
+    loses=6,
+    misconception=CROSSING,
+)
+def _(logits, p):
+    return _nucleus(logits, p, lambda probs, sums, p: sums > p, whole=False)
+
+
+@mistake(
+    TOP_P,
+    "sum-at-most-p-or-nothing",
+    caught_by="crossing",
+    loses=6,
+    misconception=(
+        "You keep tokens while their sum is at most p. The one that crosses p stays, even if it is"
+        " the first."
+    ),
+)
+def _(logits, p):
+    return _nucleus(logits, p, lambda probs, sums, p: sums > p, first=False, whole=False)
 
 
 @mistake(
@@ -486,6 +561,36 @@ def _(logits, p):
 def _(logits, p):
     probs = logits.softmax(1)
     return logits.masked_fill(probs < p[:, None] * probs.amax(1, keepdim=True), -torch.inf)
+
+
+@mistake(
+    TOP_P,
+    "one-less-p-of-the-largest",
+    caught_by="crossing",
+    loses=6,
+    misconception=(
+        "You keep what has 1 - p of the likeliest token's probability. That is min-p, another"
+        " filter."
+    ),
+)
+def _(logits, p):
+    probs = logits.softmax(1)
+    least = (1 - p[:, None]) * probs.amax(1, keepdim=True)
+    return logits.masked_fill(probs < least, -torch.inf)
+
+
+@mistake(
+    TOP_P,
+    "own-probability",
+    caught_by="crossing",
+    loses=6,
+    misconception=(
+        "You keep tokens whose own probability is at least p. It is the sum of the likeliest that"
+        " counts."
+    ),
+)
+def _(logits, p):
+    return logits.masked_fill(logits.softmax(1) < p[:, None], -torch.inf)
 
 
 @mistake(

@@ -198,6 +198,82 @@ def _(next_logits, prompt, max_tokens, end_id):
 
 @mistake(
     LOOP,
+    "end-asked-before-a-token",
+    caught_by="end",
+    loses=1,
+    misconception=(
+        "Your loop stops if the last token is the end, before it chose one. The prompt may end with"
+        " that token."
+    ),
+)
+def _(next_logits, prompt, max_tokens, end_id):
+    text = list(prompt)
+    while len(text) < len(prompt) + max_tokens and text[-1] != end_id:
+        text.append(int(next_logits(torch.tensor([text]))[0, -1].argmax()))
+    return text[len(prompt) :]
+
+
+@mistake(
+    LOOP,
+    "end-looked-for-before-a-token",
+    caught_by="end",
+    loses=1,
+    misconception=(
+        "Your loop stops if the end token is anywhere in the text, before it chose one. The prompt"
+        " may hold it."
+    ),
+)
+def _(next_logits, prompt, max_tokens, end_id):
+    text = list(prompt)
+    while len(text) < len(prompt) + max_tokens and end_id not in text:
+        text.append(int(next_logits(torch.tensor([text]))[0, -1].argmax()))
+    return text[len(prompt) :]
+
+
+@mistake(
+    LOOP,
+    "one-token-at-least",
+    caught_by="limit",
+    loses=1.5,
+    misconception=(
+        "You choose a token before you compare with `max_tokens`: if that is 0, nothing is written."
+    ),
+)
+def _(next_logits, prompt, max_tokens, end_id):
+    text = list(prompt)
+    while True:
+        text.append(int(next_logits(torch.tensor([text]))[0, -1].argmax()))
+        if text[-1] == end_id or len(text) >= len(prompt) + max_tokens:
+            return text[len(prompt) :]
+
+
+@mistake(
+    LOOP,
+    "one-too-few",
+    caught_by="one",
+    loses=6,
+    misconception="You write one token less than `max_tokens`.",
+)
+def _(next_logits, prompt, max_tokens, end_id):
+    return _written(next_logits, prompt, max_tokens - 1, end_id)[len(prompt) :]
+
+
+@mistake(
+    LOOP,
+    "flat-place-as-token",
+    caught_by="one",
+    loses=6,
+    misconception=(
+        "`argmax` without an axis counts through all positions. Take it in the row of the last one."
+    ),
+)
+def _(next_logits, prompt, max_tokens, end_id):
+    pick = torch.argmax
+    return _written(next_logits, prompt, max_tokens, end_id, pick=pick)[len(prompt) :]
+
+
+@mistake(
+    LOOP,
     "asks-twice",
     caught_by="calls",
     loses=0.5,

@@ -2,6 +2,7 @@
 tiles and its gradient.
 """
 
+import itertools
 import math
 
 import torch
@@ -612,13 +613,35 @@ def _(q, k, v, rows, columns, causal):
 
 @mistake(
     FORWARD,
-    "a-row-of-tiles",
+    "all-keys-in-one-tile",
     caught_by="memory",
     loses=1,
-    misconception="You make more scores at once than a tile of `rows` x `columns` has.",
+    misconception="Your tile holds all keys. Walk over the keys in tiles of `columns` as well.",
 )
 def _(q, k, v, rows, columns, causal):
-    return _walk(q, k, v, rows, 8192, causal)
+    heads, T, S = len(q), q.shape[1], k.shape[1]
+    out, lse = torch.empty_like(q), q.new_empty(heads, T)
+    for head, above in itertools.product(range(heads), range(0, T, rows)):
+        scores = q[head, above : above + rows] / q.shape[2] ** 0.5 @ k[head].mT
+        if causal:
+            last = torch.arange(above, above + len(scores)) + S - T
+            scores.masked_fill_(torch.arange(S) > last[:, None], -torch.inf)
+        peak = scores.amax(1).clamp(min=-1e30)
+        total = scores.sub_(peak[:, None]).exp_().sum(1)
+        mixed = scores @ v[head] / total.clamp(min=1e-30)[:, None]
+        out[head, above : above + rows], lse[head, above : above + rows] = mixed, peak + total.log()
+    return out, lse
+
+
+@mistake(
+    FORWARD,
+    "all-queries-in-one-tile",
+    caught_by="memory",
+    loses=1,
+    misconception="Your tile holds all queries. Cut the queries into tiles of `rows` as well.",
+)
+def _(q, k, v, rows, columns, causal):
+    return _walk(q, k, v, q.shape[1], columns, causal)
 
 
 def _back(

@@ -2,6 +2,8 @@
 and its gradient.
 """
 
+import math
+
 import torch
 
 from autograder.chapters.c13_flashattention.attended import attended, differentiated, low_and_high
@@ -518,21 +520,34 @@ def test_no_table_of_scores(student, rng):
         "Make the scores of one tile at a time, rows x columns of each head, and keep of them only"
         " a peak, a sum and a mixture for each query."
     )
-    q, k, v = qkv(rng, 1, 8, 128, 8)  # eight queries, time and again: the right answer costs less
-    came = in_little(student, (q.repeat(1, 512, 1), k, v, 128, 128, False), rule)
+    # Few numbers, time and again: the right answer costs less. What is forbidden takes 16 MiB:
+    # a sandbox has some MiB to spare.
+    q, k, v = qkv(rng, 1, 8, 128, 1)
+    came = in_little(student, (q.repeat(1, 4096, 1), k, v, *SIDE, False), rule)
     expect(came[0], "Your output").close(
-        torch.cat([attended(q, k, v, False)[0]] * 512, 1), **CLOSE, cause=rule
+        attended(q, k, v, False)[0].repeat(1, 4096, 1), **CLOSE, cause=rule
     )
-    q, k, v = qkv(rng, 2, 1280, 1280, 2)
+    q, k, v = qkv(rng, 1, 128, 1024, 1)
     came = in_little(
         student,
-        (q, k, v, 128, 128, True),
-        f"There are two heads here, and it is causal. {rule} A mask of all queries by all keys is a"
-        " table too.",
+        (q, k.repeat(1, 32, 1), v.repeat(1, 32, 1), *SIDE, False),
+        f"There are 32,768 keys here. {rule} A tile that holds all keys is a table too.",
+    )
+    right = attended(q, k, v, False)
+    expect(came[0], "Your output").close(right[0], **CLOSE, cause=rule)
+    expect(came[1], "Your log-sum-exp").close(right[1] + math.log(32), **CLOSE, cause=rule)
+    q, k, v = qkv(rng, 1, 4096, 4096, 1)
+    came = in_little(
+        student,
+        (q, k, v, *SIDE, True),
+        f"It is causal here. {rule} A mask of all queries by all keys is a table too.",
     )
     expect(came[0][:, -50:], "The last rows of your output").close(
         attended(q[:, -50:], k, v, True)[0], **CLOSE, cause=rule
     )
+
+
+SIDE = 192, 192  # of a tile where memory is short
 
 
 def in_little(student, case: tuple, rule: str):
@@ -657,11 +672,13 @@ def test_tiles_add_up(student, rng):
         ask_backward(
             student, (*one[:3], *rest, one[3]), "dQ dK dV", "The gradients depend on all tensors."
         )
-    cases = graded(rng, 2, 8, 4096, 2, 128, 128), graded(rng, 1, 8, 128, 4, 128, 128)
+    # As in the forward pass: a table takes 16 MiB.
+    cases = graded(rng, 1, 8, 32768, 1, *SIDE), graded(rng, 1, 8, 128, 1, *SIDE)
     try:
         with student.capped(2 * MIB):
             ask_backward(student, cases[0], "dQ dK dV", rule, times=16)
-            ask_backward(student, (*cases[1][:6], cases[1][6] / 16), "dQ dK dV", rule, times=512)
+            few = (*cases[1][:6], cases[1][6] / 4096)
+            ask_backward(student, few, "dQ dK dV", rule, times=4096)
     except StudentError as error:
         if error.kind != "memory":
             raise

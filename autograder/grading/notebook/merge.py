@@ -114,7 +114,7 @@ def transplant(pristine: NotebookNode, submitted: list[SubmittedCell]) -> Transp
         for cell in pristine.cells
         if "grade_id" not in marks(cell) or marks(cell).get("solution")
     }
-    submitted = _with_lost_ids(ours, submitted)
+    submitted = _in_this_wording(ours, _with_lost_ids(ours, submitted))
     parts, added, unclaimed, notes = _sort_cells(ours, unmarked, submitted)
     result = Transplant(
         pristine,
@@ -395,7 +395,7 @@ def _sort_cells(
             and bool(cell.source.strip())
             and cell.source.strip() not in unmarked
         )
-        if mine is None or not marks(mine).get("solution"):
+        if not cell.as_released and (mine is None or not marks(mine).get("solution")):
             unclaimed.append(
                 Unclaimed(place, cell.kind, cell.source, bool(cell.unread), cell.grade_id or "")
             )
@@ -434,6 +434,18 @@ def _unfenced(text: str) -> str:
     """What stands between the fences of a text, or the text where there are none."""
     blocks = [block.rstrip("\n") for _, block in FENCED.findall(text)]
     return "\n".join(blocks) if blocks else text
+
+
+def _in_this_wording(ours: dict, submitted: list[SubmittedCell]) -> list[SubmittedCell]:
+    """The cells; those that are as an older release gave them, as this one gives them."""
+    return [
+        (
+            replace(cell, source=ours[cell.grade_id].source)
+            if cell.as_released and cell.kind == ours.get(cell.grade_id, NO_CELL).cell_type
+            else cell
+        )
+        for cell in submitted
+    ]
 
 
 def _with_lost_ids(ours: dict, submitted: list[SubmittedCell]) -> list[SubmittedCell]:

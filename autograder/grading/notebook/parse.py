@@ -80,7 +80,8 @@ MAX_NOTEBOOK_BYTES = _max_notebook_bytes()
 class SubmittedCell:
     """One cell as the student handed it in: what it claims to be, unverified.
 
-    unread: why nothing of it could be read, or "".
+    unread: why nothing of it could be read, or "". as_released: whether it has the checksum that
+    nbgrader gave it in some release, so that nobody wrote into it since.
     """
 
     kind: str  # "code", "markdown" or "raw"
@@ -89,6 +90,7 @@ class SubmittedCell:
     borrowed: tuple[str, ...] = ()  # the chapters in its check's line; see `checks.borrowed`
     unread: str = ""
     pictures: dict[str, str] = field(default_factory=dict, hash=False)  # `pictures.gathered`
+    as_released: bool = False
 
 
 def fingerprint(data: bytes) -> str:
@@ -239,9 +241,26 @@ def _cell(raw: object) -> SubmittedCell:
             unread="its source is no text" if source is None else "its type is no word",
         )
     kind = kind if kind in ("code", "markdown", "raw") else "markdown"  # nbformat 3's headings
+    as_released = grade_id is not None and _as_released(kind, source, raw["metadata"]["nbgrader"])
     source, pictures = gathered(source, raw.get("attachments")) if kind != "code" else (source, {})
     said = tuple(_borrowed(raw.get("outputs")))
-    return SubmittedCell(kind, grade_id, _clean(source), said, pictures=pictures)
+    return SubmittedCell(
+        kind, grade_id, _clean(source), said, pictures=pictures, as_released=as_released
+    )
+
+
+def _as_released(kind: str, source: str, mark: dict) -> bool:
+    """Whether a cell has the checksum that nbgrader writes when it makes a release.
+
+    Who forges it only says of their own work that it is none.
+    """
+    grade, solution = mark.get("grade", False), mark.get("solution", False)
+    locked = not solution and (grade or mark.get("locked", False))
+    parts = [source, kind, str(grade), str(solution), str(locked), mark["grade_id"]]
+    if grade and isinstance(mark.get("points"), (int, float)):
+        parts.append(str(float(mark["points"])))
+    whole = "".join(parts).encode("utf-8", "replace")
+    return mark.get("checksum") == hashlib.md5(whole, usedforsecurity=False).hexdigest()
 
 
 def source_of(raw: dict) -> str | None:

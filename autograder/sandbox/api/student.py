@@ -41,6 +41,12 @@ MAX_CELL = 200_000  # characters of a cell in which kernels are looked for
 INTERPRETING = ("torch", "autograder.checks.kernels.warm_up")
 
 
+class MachineBusy(Exception):
+    """A call or a cell was stopped that had no processor for its time: nobody knows whether it is
+    slow.
+    """
+
+
 class RemoteStudent(Student):
     """See `open_student`.
 
@@ -221,6 +227,8 @@ class RemoteStudent(Student):
                 self._died(died)
                 if died.kind == "suspect":
                     raise
+                if died.kind == "busy":
+                    raise MachineBusy(f"`{request.label}` was stopped: {died.text}.") from None
                 reason = (
                     f"it took more than {self._limits.call_seconds:g} seconds"
                     if died.text == LATE
@@ -263,9 +271,9 @@ class RemoteStudent(Student):
             if message.get("say") != "callback":
                 return message
             try:
-                reply = self._callbacks.answer(message, deadline - time.monotonic())
+                reply = self._callbacks.answer(message, self._process.left(deadline))
             except TooSlow:
-                raise self._process.die("time", LATE) from None
+                raise self._process.late(deadline) from None
             self._process.send(reply, deadline)
         raise self._process.die(
             "time", f"it called back more than {self._limits.callbacks:,} times"
@@ -279,6 +287,7 @@ class RemoteStudent(Student):
                 [], self._limits, start, None, account=self._account, bury=self._bury
             )
             one._ends, one.stage = self._ends, self.stage
+            one._lines = self._lines  # the kernels that run there are those of the notebook
         return self._clean[compiles]
 
     def _apart(self, request: Request) -> dict:
@@ -427,6 +436,8 @@ class RemoteStudent(Student):
             self._loaded, self._loaded_at = True, self._number
         except Died as died:
             self._died(died)
+            if died.kind == "busy":
+                raise MachineBusy(f"The cells were stopped: {died.text}.") from None
             if running is not None:
                 self._skip.add(running)
                 reason = (

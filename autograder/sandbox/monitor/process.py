@@ -34,13 +34,14 @@ GLANCE = 0.01  # seconds after which an answer is worth a look at how long it ha
 PIECE = 1 << 20
 PIPE_SIZE = 1 << 20
 LATE = "it did not answer in time"
+BUSY = "this machine was too busy to give it a processor for as long as a call may take"
 GRACE = 2.0  # seconds that a killed tree may take to disappear
 PATIENCE = 3  # times as much on the clock, for code that waits for a processor on a busy machine
 
 
 class Died(Exception):
-    """The sandbox is gone, and why: kind is "time", "memory", "killed" or "suspect" (it answered
-    what was not asked), text a sentence.
+    """The sandbox is gone, and why: kind is "time", "memory", "killed", "suspect" (it answered what
+    was not asked) or "busy" (it had no processor for its time), text a sentence.
     """
 
     def __init__(self, kind: str, text: str):
@@ -233,11 +234,9 @@ class Process:
             self._look()
             if self.each_look is not None:
                 self.each_look()
-            left = deadline - time.monotonic()
+            left = self.left(deadline)
             if left <= 0:
-                left = min(left + self._kept_waiting(deadline), self.ends - time.monotonic())
-            if left <= 0:
-                raise self.die("time", LATE)
+                raise self.late(deadline)
             if not (found := dict(poll.poll(0))):
                 waited = waited_here()
                 if not (found := dict(poll.poll(1000 * min(left, LOOK_EVERY)))):
@@ -260,15 +259,26 @@ class Process:
     def _tree(self) -> list[int]:
         return [self._child.pid, *descendants(self._child.pid)]
 
-    def _kept_waiting(self, deadline: float) -> float:
-        """Seconds since the last question that the tree was ready to run and had no processor: they
-        are not its time.
-        """
+    def left(self, deadline: float) -> float:
+        """Seconds until it is late; waiting for a processor is not its time, up to a bound."""
+        left = deadline - time.monotonic()
+        if left > 0:
+            return left
+        kept_waiting = min(self._waited(), self._most_waiting(deadline))
+        return min(left + kept_waiting, self.ends - time.monotonic())
+
+    def late(self, deadline: float) -> Died:
+        """End what has no time left: its own is used up, or the machine did not give it any."""
+        busy = 0 < self._most_waiting(deadline) <= self._waited() and time.monotonic() < self.ends
+        return self.die("busy", BUSY) if busy else self.die("time", LATE)
+
+    def _waited(self) -> float:
+        """Seconds since the last question that the tree was ready to run and had no processor."""
         self._look_at_waiting()
-        return min(
-            self._waiting.total - self._waited_before,
-            (PATIENCE - 1) * max(0.0, deadline - self._asked),
-        )
+        return self._waiting.total - self._waited_before
+
+    def _most_waiting(self, deadline: float) -> float:
+        return (PATIENCE - 1) * max(0.0, deadline - self._asked)
 
     def _look_at_waiting(self) -> None:
         self._account.credit(self._waiting.look())

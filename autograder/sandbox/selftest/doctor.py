@@ -35,6 +35,7 @@ class Diagnosis:
     holds student code, in words.
 
     graded_wrong: what notebooks whose points are known earned otherwise, a line for each exercise.
+    ran_out: that is only because the time ran out.
     """
 
     backend: str
@@ -43,6 +44,7 @@ class Diagnosis:
     outcomes: list[Outcome]
     surroundings: dict[str, str] = field(default_factory=dict)
     graded_wrong: list[str] = field(default_factory=list)
+    ran_out: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -70,6 +72,12 @@ class Diagnosis:
             return (
                 f"All {count[HELD]} attempts were held, and two notebooks whose points are known"
                 " earned them. You can grade other people's code on this machine."
+            )
+        if count[HELD] == len(self.outcomes) and self.ran_out:
+            return (
+                f"All {count[HELD]} attempts were held, but the time ran out before notebooks whose"
+                " points are known were graded, see above. Try again when this machine is less"
+                " busy."
             )
         if count[HELD] == len(self.outcomes):
             return (

@@ -9,7 +9,6 @@ from autograder.authoring.catalogue import assignment, assignments
 from autograder.authoring.proven import (
     EVERY,
     RECORD,
-    frame_changed,
     has_kernels,
     own_hash,
     proven,
@@ -44,7 +43,7 @@ COUNTING = {"01.window_counts", "01.predict_pairs", "01.ppmi", "01.predict_sizes
 
 @pytest.fixture
 def chapter(tmp_path, monkeypatch):
-    """Chapter 1 with checks and a frame of its own, in which every exercise is proven as it is."""
+    """Chapter 1 with checks of its own, in which every exercise is proven as it is."""
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -61,12 +60,11 @@ def chapter(tmp_path, monkeypatch):
 
 def forget():
     proofs._hash_of_own.cache_clear()
-    proofs.frame_hash.cache_clear()
 
 
 def test_what_is_as_it_was_is_proven(chapter):
     every = {id for id, exercise in chapter.exercises.items() if exercise.stages}
-    assert proven(chapter) == every != set() and not frame_changed(chapter)
+    assert proven(chapter) == every != set()
 
 
 def edit(root, path, old, new):
@@ -82,21 +80,15 @@ OWN = [
     (f"{CHAPTER}/candidates.py", "return x", "return -x", COUNTING),
     ("solutions/alternatives/01-static-embeddings/loops.py", "name", "other", {"01.ppmi"}),
 ]
-FRAME = [
+OTHERS = [
     ("autograder/checks/assertions/slips.py", "5", "6"),
-    ("autograder/checks/kernels/interpreter.py", "1", "2"),
-    ("autograder/authoring/idle.py", "1", "2"),
     ("tests/autograder/test_exercises.py", "stages", "stages, slips"),
     ("requirements.lock", "2.13.0", "2.13.1"),
-]
-NEITHER = [
     (f"{CHAPTER}/mistakes_counting.py", "x + 1", "x + 1     # too much"),
     (f"{CHAPTER}/candidates.py", "return x", "'The argument.'; return (x)"),
     (f"{CHAPTER}/equivalents.py", "{}", "{'a': 'b'}"),
-    ("autograder/checks/assertions/slips.py", "slip", "'Slips.'\nslip"),
     ("autograder/grading/grade.py", "1", "2"),
     ("reference_impl/kernels.py", "1", "2"),
-    ("requirements.lock", "0.13.1", "0.14.0"),
 ]
 
 
@@ -106,23 +98,16 @@ def test_a_change_of_an_exercises_own_code_loses_its_proof_only(
 ):
     before = proven(chapter)
     edit(tmp_path, path, old, new)
-    assert proven(chapter) == before - whose != before and not frame_changed(chapter)
+    assert proven(chapter) == before - whose != before
 
 
-@pytest.mark.parametrize(("path", "old", "new"), FRAME)
-def test_a_change_of_the_frame_leaves_the_proofs_and_is_seen(chapter, tmp_path, path, old, new):
-    before = proven(chapter)
-    edit(tmp_path, path, old, new)
-    assert proven(chapter) == before and frame_changed(chapter)
-
-
-@pytest.mark.parametrize(("path", "old", "new"), NEITHER)
-def test_a_comment_a_docstring_and_what_runs_elsewhere_change_nothing(
+@pytest.mark.parametrize(("path", "old", "new"), OTHERS)
+def test_a_comment_a_docstring_and_what_all_exercises_share_change_nothing(
     chapter, tmp_path, path, old, new
 ):
     before = proven(chapter)
     edit(tmp_path, path, old, new)
-    assert proven(chapter) == before and not frame_changed(chapter)
+    assert proven(chapter) == before
 
 
 def test_another_solution_loses_its_own_proof_only(chapter):
@@ -133,12 +118,9 @@ def test_another_solution_loses_its_own_proof_only(chapter):
     assert proven(chapter) == every - {"01.ppmi"}
 
 
-def test_without_a_record_or_with_an_unknown_frame_nothing_is_taken_for_granted(chapter, tmp_path):
-    path = tmp_path / CHAPTER / RECORD
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"frame": ""}))
-    assert proven(chapter) and frame_changed(chapter)
-    path.unlink()
-    assert proven(chapter) == set() and frame_changed(chapter)
+def test_without_a_record_nothing_is_taken_for_granted(chapter, tmp_path):
+    (tmp_path / CHAPTER / RECORD).unlink()
+    assert proven(chapter) == set()
 
 
 def test_the_committed_records_hold_counts_of_what_there_is():

@@ -204,6 +204,8 @@ def test_slow_answers_stop_at_the_budget_what_was_judged_stays_and_the_next_subm
         and ada.stopped_at == 3.0
     )
     assert not ada.fault and ada.tries == 1
+    for said in texts_of(ada.results[-1]):
+        assert said.startswith("Your submission's 3 seconds were used up before this was judged.")
     assert earned(bo) == [2, 2, 2, 2] and bo.human == [] and bo.stopped_at == 0
 
 
@@ -265,6 +267,36 @@ def test_the_ceiling_by_the_clock_ends_what_is_never_charged(slow, hand_in, monk
     found = graded(hand_in("eve", SLEEPS.replace("0.25", "0.4")), slow, 1.0)
     assert time.monotonic() - begun < CEILING * 1.0 + 30
     assert "stopped after 3 seconds by the clock" in found.waits("93.fourth") and not found.fault
+    for said in texts_of(found.results[-1]):
+        assert said.startswith("Grading stopped after 3 seconds by the clock, of which 0 were your")
+
+
+def texts_of(result: dict) -> list[str]:
+    """All that a student reads of an exercise, a text a stage."""
+    return [stage["cause"] + stage["detail"] for stage in result["stages"]]
+
+
+class Unserved(Waiting):
+    """What a process sees whose tree had no processor since it was asked."""
+
+    def look(self) -> float:
+        before, self.total = self.total, self.total + 100.0
+        return self.total - before
+
+
+@pytest.mark.sandbox
+def test_a_call_that_had_no_processor_is_judged_again_and_then_waits_for_a_person(
+    slow, hand_in, monkeypatch
+):
+    monkeypatch.setattr(verdict, "CALL_SECONDS", 0.2)
+    monkeypatch.setattr("autograder.sandbox.monitor.process.Waiting", Unserved)
+    found = graded(hand_in("ada", third=SLEEPS.replace("0.25", "60")), slow, 60.0)
+    assert (found.tries, found.fault, found.stopped_at) == (2, True, 0.0)
+    assert [one["exercise"] for one in found.human] == ["93.third"]
+    assert "The machine was too busy: twice your code had no processor" in found.waits("93.third")
+    for said in texts_of(found.results[2]):
+        assert said.startswith("The grading machine was too busy to run this.")
+    assert [earned(found)[place] for place in (0, 1, 3)] == [2, 2, 2]
 
 
 @pytest.mark.sandbox

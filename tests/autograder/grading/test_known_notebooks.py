@@ -11,6 +11,7 @@ from autograder.grading import known_notebooks
 from autograder.grading.executors import local as schedule
 from autograder.grading.executors.local import grade_all
 from autograder.grading.intake.discovery import Submission
+from autograder.sandbox.monitor.time_account import Account
 from course.cli import main
 from course.commands import make
 from course.sample_class import EXPECTED
@@ -96,6 +97,19 @@ def test_where_a_wrong_answer_earns_points_nothing_is_graded(
         CourseError, match="the wrong notebook, 90.double: 3 points, 0 of 3 are deserved"
     ):
         grade_all(submissions, stand_in, root)
+
+
+def test_where_the_time_runs_out_the_machine_is_not_said_to_grade_wrong(
+    graded_first, stand_in, submissions, root, monkeypatch
+):
+    monkeypatch.setattr(Account, "over", True)
+    with pytest.raises(
+        CourseError,
+        match=r"^The time ran out before 90-stand-in was graded here(.|\n)*the perfect notebook,"
+        r" 90.double: the time ran out, 3 of 3 are deserved",
+    ):
+        grade_all(submissions, stand_in, root)
+    assert not (root / "verdicts").exists()
 
 
 def test_what_a_busy_machine_graded_wrong_once_is_tried_again(

@@ -2,10 +2,13 @@
 about the rest.
 """
 
+import copy
 import dataclasses
+import json
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader.utils import compute_checksum
 
 from autograder.authoring.catalogue import assignments
 from autograder.grading.assignment import load_assignment
@@ -15,7 +18,7 @@ from autograder.grading.notebook.merge import (
     marks,
     transplant,
 )
-from autograder.grading.notebook.parse import MAX_CELL_CHARACTERS, SubmittedCell
+from autograder.grading.notebook.parse import MAX_CELL_CHARACTERS, SubmittedCell, cells_of
 from autograder.grading.notebook.pictures import BROKEN, LEFT_OUT, NOT_THERE, ON_THE_WEB
 from autograder.grading.notebook.relocated_answers import MAX_COPIED
 from autograder.grading.notebook.review_kinds import ReviewItem, ReviewKind
@@ -52,6 +55,34 @@ def as_submitted(*changes):
         SubmittedCell(cell.cell_type, cell.id, changed.get(cell.id, cell.source))
         for cell in PRISTINE.cells
     ]
+
+
+def older_release():
+    """The same notebook of an older release, in which every sentence and stub was worded
+    otherwise; with nbgrader's checksums.
+    """
+    older = copy.deepcopy(PRISTINE)
+    for cell in older.cells:
+        cell.source = f"# Once it said: {cell.source}"
+        cell.metadata.nbgrader["checksum"] = compute_checksum(cell)
+    return older
+
+
+@pytest.mark.parametrize("raw_id", ["essay", "f", "f-check", "intro"])
+def test_a_cell_is_as_released_if_nbgraders_checksum_is_of_its_text(raw_id):
+    cell = next(one for one in older_release().cells if one.id == raw_id)
+    [given, changed] = cells_of({"cells": [cell, cell | {"source": cell.source + "!"}]})
+    assert given.as_released and not changed.as_released
+
+
+def test_an_answer_in_a_new_cell_of_an_older_release_is_all_that_is_found():
+    answer = "Both sentences get the same vector, because a word has only one."
+    older = older_release()
+    older.cells.insert(2, new_markdown_cell(answer))
+    work = transplant(PRISTINE, cells_of(json.loads(json.dumps(older))))
+    assert work.found["essay"].startswith("**Found in another cell: cell 3 of the notebook.**")
+    assert work.found["essay"].endswith(answer) and "Once it said" not in work.found["essay"]
+    assert work.untouched == ["f", "g", "essay"] and work.ignored == []
 
 
 def added(source):

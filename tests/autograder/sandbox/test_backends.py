@@ -222,6 +222,9 @@ def test_a_machine_that_holds_everything_and_grades_wrong_is_not_recommended():
         and "does not grade right" in found.verdict
         and "You can grade" not in found.verdict
     )
+    too_busy = replace(found, ran_out=True)
+    assert too_busy.exit_code == 1 and "does not grade right" not in too_busy.verdict
+    assert "the time ran out before notebooks" in too_busy.verdict
 
 
 @pytest.mark.sandbox

@@ -5,6 +5,10 @@ says or prepares.
 import pytest
 import torch
 
+from autograder.authoring.catalogue import assignment
+from autograder.authoring.solution_sources import standing_in
+from autograder.checks.mistakes.registry import mistakes_of
+from autograder.checks.stages import rng_for, run_one
 from autograder.checks.student.local import LocalStudent
 from autograder.checks.student.requests import StudentError
 from autograder.sandbox import Cell, Limits, open_student
@@ -148,3 +152,14 @@ def test_a_helper_that_listens_to_the_pipe_costs_the_student_the_call_and_gains_
     with open_student([Cell("setup", EAVESDROPS)], limits=Limits(call_seconds=4)) as student:
         with student.capped(48 * MIB), pytest.raises(StudentError):
             student.whole(X)
+
+
+@pytest.mark.parametrize("name", ["all-keys-in-one-tile", "all-queries-in-one-tile"])
+def test_attention_without_one_of_its_two_walks_fits_at_home_and_here_no_more(name):
+    exercise = assignment("13").exercises["13.flash_forward"]
+    memory = next(stage for stage in exercise.stages if stage.name == "memory")
+    mistake = next(one for one in mistakes_of(exercise.id) if one.name == name)
+    cell = Cell("flash_forward", standing_in(mistake.function, exercise.function))
+    with open_student([cell], limits=Limits(call_seconds=60)) as student:
+        found = run_one(exercise, memory, student, rng_for(exercise.id, memory.name)).result
+    assert found.status == "wrong" and "takes more memory than it is given" in found.cause

@@ -64,6 +64,12 @@ def small_dot(x, y, out, n, BLOCK: tl.constexpr):
 def raises(x, y, out, n, BLOCK: tl.constexpr):
     tl.store(out, nowhere)
 
+@triton.jit
+def asserts(x, y, out, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    assert n < BLOCK, "one block is enough"
+    tl.store(out + offsets, tl.load(x + offsets, mask=offsets < n), mask=offsets < n)
+
 WIDTH = 8
 ONE = tl.constexpr(1)
 
@@ -146,6 +152,7 @@ def add_no_mask(x, y, out, block): start(no_mask, x, y, out, block)
 def add_half_masked(x, y, out, block): start(mask_on_load_only, x, y, out, block)
 def add_first(x, y, out, block): start(always_first, x, y, out, block)
 def add_raises(x, y, out, block): start(raises, x, y, out, block)
+def add_asserts(x, y, out, block): start(asserts, x, y, out, block)
 def dot4(x, y, out, block): small_dot[(1,)](x, y, out, 4, BLOCK=4)
 def add_in_torch(x, y, out, block): out.copy_(x + y)
 def add_and_torch(x, y, out, block):
@@ -298,6 +305,21 @@ def test_wrong_kernels_are_told_apart(found):
         and "No kernel was launched" in found["add_in_torch"][1]
     )
     assert found["dot4"][2]["operations"] == 2 * 4**3
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("add_asserts", 'assert n < BLOCK, "one block is enough"', "AssertionError: one block"),
+        ("add_raises", "tl.store(out, nowhere)", "NameError: name 'nowhere'"),
+    ],
+)
+def test_an_exception_in_a_kernel_names_the_kernels_own_line(sandboxed, name, line, message):
+    sandboxed.new_stage()
+    number = NOTEBOOK.split("\n").index(f"    {line}") + 1
+    with pytest.raises(StudentError) as error:
+        sandboxed.kernel(name, torch.ones(4), torch.ones(4), Buffer(torch.zeros(4)), 4)
+    assert f"cell 1 (setup), line {number}: {line}\n{message}" in error.value.text
 
 
 def test_torch_beside_a_kernel_is_refused_where_it_computes_and_counted_where_it_copies(found):
