@@ -281,7 +281,7 @@ def _(*parts):
 )
 def _(*parts):
     def seen(T, S):
-        last = torch.arange(T)[:, None] + S - T - (T > 1)
+        last = torch.arange(T)[:, None] + S - T - int(T > 1)
         return torch.arange(S) <= last.clamp(min=0)
 
     return _attended(*parts, seen=seen)
