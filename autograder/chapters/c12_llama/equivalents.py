@@ -3,6 +3,7 @@
 """
 
 FINER = "more digits than are compared, and the dtype is set afterwards"
+LAST = "there are two axes, and the last is axis 1"
 AXES = "two axes are exchanged, whichever is named first"
 COUNTED_THROUGH = (
     "these axes are only counted through: mask and softmax look at the last two, and the next line"
@@ -43,6 +44,13 @@ EQUIVALENT = {
         ): (AXES),
         "to_halves fails for a first axis of 1": (
             "one row is no head of pairs, and is refused with the same error"
+        ),
+    },
+    "12.moe_layer": {
+        "-1  =>  1": LAST,
+        "-1  =>  1 (place 2)": LAST,
+        "weights[token, choice, None]  =>  weights[token, None, choice]": (
+            "both indexes are lists, and the new axis comes behind them"
         ),
     },
     "12.KVCache": {

@@ -176,9 +176,7 @@ def _(x, router, gate, up, down, k):
 def _(x, router, gate, up, down, k):
     weights, experts = _right(x @ router.T, k)
     full = torch.zeros(len(x), len(router)).scatter(1, experts, weights)
-    return sum(
-        full[:, e, None] * _swiglu(x, gate[e], up[e], down[e]) for e in range(len(router))
-    )
+    return sum(full[:, e, None] * _swiglu(x, gate[e], up[e], down[e]) for e in range(len(router)))
 
 
 def _attended(

@@ -52,9 +52,7 @@ def ask_layer(student, parts: tuple, k: int, cause: str) -> None:
     """Compare one answer."""
     (N, C), (E, F) = parts[0].shape, parts[2].shape[:2]
     given = f"N = {N}, C = {C}, E = {E}, F = {F}, k = {k}"
-    expect(student.moe_layer(*parts, k), given=given).close(
-        mixed(*parts, k), **CLOSE, cause=cause
-    )
+    expect(student.moe_layer(*parts, k), given=given).close(mixed(*parts, k), **CLOSE, cause=cause)
 
 
 @moe_layer.stage("one expert", points=1.5)
