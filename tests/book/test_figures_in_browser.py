@@ -30,9 +30,9 @@ from reference_impl.generation.beam import beam_search
 from reference_impl.generation.processors import process
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.kernels.paged_decode import paged_attention_twin
-from reference_impl.layers.moe import within_capacity
 from reference_impl.layers.attention import attention_weights, split_heads
 from reference_impl.layers.masks import window_mask
+from reference_impl.layers.moe import within_capacity
 from reference_impl.layers.packing import pack_rows
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate
 from reference_impl.measure.answers import best_spans
