@@ -53,6 +53,7 @@ EQUIVALENT = {
             "both indexes are lists, and the new axis comes behind them"
         ),
     },
+    "12.latent_attention": {"B.transpose(1, 2)  =>  B.transpose(2, 1)": AXES},
     "12.KVCache": {
         "torch.zeros(2, B, K, room, D)  =>  torch.ones(2, B, K, room, D)": (
             "what stands behind the last token is never returned"
