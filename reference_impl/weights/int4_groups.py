@@ -40,7 +40,7 @@ def round_group(
 def round_to_nearest(
     weight: Float[Tensor, "O C"], size: int = 128, bits: int = 4
 ) -> Float[Tensor, "O C"]:
-    """Every group of `size` weights of a row with a scale and a zero point of its own."""
+    """Every group of `size` weights of a row with its own scale and zero point."""
     groups = weight.unflatten(-1, (-1, size)).flatten(0, 1)
     rounded = round_group(groups, *group_scales(groups, bits), bits)
     return rounded.view_as(weight)
