@@ -76,7 +76,7 @@ def sink_attention(
 
 
 def layer_windows(num_layers: int, window: int, global_every: int) -> list[int | None]:
-    """The window of each layer; every `global_every`th attends to all earlier tokens."""
+    """The window of each layer; every `global_every`-th one is global."""
     return [
         None if layer % global_every == 0 else window
         for layer in range(1, num_layers + 1)
