@@ -14,17 +14,18 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 12. LLaMA: the exercises
 #
-# In this notebook you write the parts of LLaMA's block that GPT-2 lacks, count parameters and cache bytes, and build a KV cache.
+# In this notebook you write the parts of LLaMA's block that GPT-2 lacks, count parameters and cache bytes, build a KV cache, and write the two layers with which DeepSeek-V3 departs from LLaMA.
 # At the end SmolLM2, a LLaMA with 135 million parameters, generates with your functions.
 #
-# There are 10 exercises and 50 points. Plan about 175 minutes, in as many sittings as you like.
+# There are 12 exercises and 60 points. Plan about 215 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
 # | The block: norm, gate, dead units | 1 to 4 | 49 | 16 |
 # | Heads and bytes | 5 to 7 | 63 | 15 |
 # | The cache | 8 to 9 | 46 | 14 |
-# | In your own words | 10 | 14 | 5 |
+# | Experts and latent attention | 10 to 11 | 40 | 10 |
+# | In your own words | 12 | 14 | 5 |
 # | Your code runs the real thing | nothing to write | 3 | 0 |
 #
 # **How it works.**
@@ -787,12 +788,174 @@ for number in (1, 16, 128):
     if found is not None:
         print(f"{number:>3} new tokens: {sum(counted):>4} read in {len(counted)} calls, {sum(range(16, 16 + number)):>6,} without a cache; {found[:3]} ...")
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-experts", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. Experts and latent attention
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "moe_layer-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. A mixture of experts
+#
+# **Why.** Nearly every large open model of 2025 has this layer where LLaMA has one SwiGLU: many experts, of which each token uses a few. The parameters of all of them are stored, and a token pays for its own only.
+#
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 5 · **Paper** Jiang et al. (2024), section 2.1; Fedus et al. (2022), section 2.1
+#
+# Each of $E$ experts is a SwiGLU of its own. A **router**, one matrix $W_r$, scores the experts for each token, and a softmax turns the scores into probabilities $p = \mathrm{softmax}(W_r\,x)$. The token goes to the $k$ most probable experts, a set $S$, and their probabilities, divided by their sum, weigh the results:
+#
+# $$y = \sum_{i \in S} \frac{p_i}{\sum_{j \in S} p_j}\; W^{down}_i\,\bigl(\mathrm{silu}(W^{gate}_i\,x) \odot W^{up}_i\,x\bigr)$$
+#
+# Write `moe_layer(x, router, gate, up, down, k)`. `x` is `(N, C)`, one row per token; `router` is `(E, C)`; `gate` and `up` are `(E, F, C)` and `down` is `(E, C, F)`: entry $i$ of each belongs to expert $i$. The result has the shape of `x`.
+#
+# **By hand.** Three experts, $k = 2$, and a token with router scores $\ln 1$, $\ln 6$, $\ln 3$: the probabilities are 0.1, 0.6, 0.3. Experts 1 and 2 are chosen, with weights $0.6 / 0.9 = 2/3$ and $1/3$. If they return 3 and 9, the layer returns $2/3 \cdot 3 + 1/3 \cdot 9 =$ **5**.
+#
+# **Rules**
+# 1. Each token chooses for itself.
+# 2. An expert is computed for the tokens that chose it, and for no others. One that nobody chose may hold NaN, because it may not be loaded yet: nothing of it may reach the result.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which tokens does expert 0 see? Go over the experts, not over the tokens.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `topk(k)` of the softmax gives probabilities and experts, both (N, k). Divide the first by their sum. For each expert e, `torch.where(experts == e)` gives the tokens that chose it, and as which of their choices. Run it on these rows, multiply each by its weight, and add them to the result's rows.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# Every parcel goes to one depot; each depot multiplies by its own factor.
+#
+# ```python
+# def by_depot(parcels, depots, factors):
+#     out = torch.zeros_like(parcels)
+#     for d, factor in enumerate(factors):
+#         rows = torch.where(depots == d)[0]
+#         out[rows] += factor * parcels[rows]
+#     return out
+# ```
+#
+# `by_depot(torch.tensor([1.0, 2.0]), torch.tensor([1, 0]), torch.tensor([10.0, 100.0]))` gives `[100., 20.]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $1 \le k \le E$. Of the scores of one token no two are equal; they are between −80 and 80. Any silu may be used.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "moe_layer", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def moe_layer(
+    x: Float[Tensor, "N C"], router: Float[Tensor, "E C"], gate: Float[Tensor, "E F C"], up: Float[Tensor, "E F C"], down: Float[Tensor, "E C F"], k: int
+) -> Float[Tensor, "N C"]:
+    """Each token through its k most probable experts, weighted."""
+    ### BEGIN SOLUTION
+    weights, experts = (x @ router.T).softmax(-1).topk(k)              # (N, k) each
+    weights = weights / weights.sum(-1, keepdim=True)
+    out = torch.zeros_like(x)
+    for e in range(len(router)):
+        token, choice = torch.where(experts == e)
+        opened = x[token] @ gate[e].T
+        mixed = (opened * opened.sigmoid() * (x[token] @ up[e].T)) @ down[e].T
+        out[token] += weights[token, choice, None] * mixed
+    return out
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "moe_layer-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(moe_layer)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "moe_layer-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# 1,000 random tokens and eight experts of a layer that nobody trained. How many tokens does the busiest expert get, compared with an even share?
+
+# %% nbgrader={"grade": false, "grade_id": "look-moe_layer", "locked": true, "schema_version": 3, "solution": false, "task": false}
+drawn = torch.Generator().manual_seed(0)
+tokens, router = torch.randn(1000, 16, generator=drawn), torch.randn(8, 16, generator=drawn)
+ones = [torch.ones(8, 1, 16), torch.ones(8, 1, 16), torch.ones(8, 16, 1)]
+for k in (1, 2, 8):
+    if attempt(moe_layer, tokens, router, *ones, k) is not None:
+        counts = (tokens @ router.T).topk(k).indices.flatten().bincount(minlength=8)
+        print(f"k = {k}: tokens per expert {counts.tolist()}, the busiest {counts.max() / counts.float().mean():.2f} times an even share")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "latent_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 11. Multi-head latent attention
+#
+# **Why.** DeepSeek-V3 caches 576 numbers per token and layer for 128 heads, where 128 KV heads of 128 dimensions would take 32,768. It can attend without ever computing its keys and values: that is what you write.
+#
+# **Difficulty** 4 of 5 · **Time** 22 minutes · **Points** 5 · **Paper** DeepSeek-V2 (2024), sections 2.1.2 and 2.1.3
+#
+# The cache holds, for each of $S$ tokens, one **latent** vector $c_s$ of $L$ dimensions and one rotated key $r_s$ of $R$ dimensions, both shared by all heads. Head $h$ has matrices $A_h$ and $B_h$ that would expand a latent into a key $A_h c_s$ and a value $B_h c_s$. The score of query $t$ and token $s$ has two parts:
+#
+# $$\mathrm{score} = \frac{q_{h,t} \cdot A_h c_s + \rho_{h,t} \cdot r_s}{\sqrt{N + R}}, \qquad q_{h,t} \cdot A_h c_s = \bigl(A_h^\top q_{h,t}\bigr) \cdot c_s, \qquad \sum_s w_s\, B_h c_s = B_h \sum_s w_s\, c_s$$
+#
+# The two equations on the right **absorb** the matrices: into the query before the scores, and into the output after the average. No key and no value is ever expanded. Attention is causal, and the queries are the last $T$ of $S$ tokens: query $t$ sees the tokens 0 to $S - T + t$.
+#
+# Write `latent_attention(q, q_rot, c, k_rot, A, B)`. `q` is `(H, T, N)` and `q_rot`, the part $\rho$ that has been rotated, `(H, T, R)`; `c` is `(S, L)` and `k_rot` `(S, R)`; `A` is `(H, N, L)` and `B` is `(H, V, L)`. The result is `(H, T, V)`.
+#
+# **By hand.** $H = T = R = 1$, $N = 3$, $L = 1$, $S = 2$. The latents are 1 and 3, the rotated keys 0 and 0, $q = (\ln 3, 0, 0)$, $A = (1, 0, 0)^\top$ and $B = (10)$. Absorbed, the query is $\ln 3$. The scores are $\ln 3 / 2$ and $3 \ln 3 / 2$; they differ by $\ln 3$, and the weights are 1/4 and 3/4. The average latent is 2.5, and the result **25**.
+#
+# **Rules**
+# 1. Do not expand keys and values of all heads: that is what the latent saves. One test gives the call 40 MiB, where expanded keys alone would need 103.
+# 2. Scores can be in the hundreds: the softmax must not overflow, and masked tokens must not influence anything.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# After absorbing, every head asks the same keys, the latents. What kind of attention is that?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `q @ A` has the shape (H, T, L). Its product with `c.T`, plus that of `q_rot` with `k_rot.T`, gives the scores (H, T, S). Divide, mask, softmax; multiply by `c` for an average latent (H, T, L), and by the transposed `B` for the result.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# Prices are in cents; each shop adds up what a list costs in its own currency. Convert the sum, not every price.
+#
+# ```python
+# def totals(lists, cents, rates):
+#     return rates[:, None] * (lists @ cents)
+# ```
+#
+# `totals(torch.ones(1, 2), torch.tensor([100.0, 50.0]), torch.tensor([0.01]))` gives `[[1.5]]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $1 \le T \le S$. $L$ may be larger or smaller than $N$ and $V$. The memory test uses $H = N = V = S = 300$, $T = 1$, $L = 4$ and $R = 2$; keys of a few heads at a time are not noticed.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "latent_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def latent_attention(
+    q: Float[Tensor, "H T N"], q_rot: Float[Tensor, "H T R"], c: Float[Tensor, "S L"], k_rot: Float[Tensor, "S R"], A: Float[Tensor, "H N L"], B: Float[Tensor, "H V L"]
+) -> Float[Tensor, "H T V"]:
+    """Causal attention of the last T tokens to cached latents, with absorbed matrices."""
+    ### BEGIN SOLUTION
+    T, S = q.shape[1], len(c)
+    scores = (q @ A @ c.T + q_rot @ k_rot.T) / (q.shape[2] + q_rot.shape[2]) ** 0.5
+    seen = torch.arange(S) <= torch.arange(S - T, S)[:, None]          # (T, S)
+    weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)        # (H, T, S)
+    return weights @ c @ B.transpose(1, 2)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "latent_attention-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(latent_attention)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "latent_attention-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, and what a token takes in the cache of DeepSeek-V3: as it is, and with the KV heads that it does without.
+
+# %% nbgrader={"grade": false, "grade_id": "look-latent_attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
+found = attempt(latent_attention, torch.tensor([[[3.0, 1.0, 1.0]]]).log(), torch.zeros(1, 1, 1), torch.tensor([[1.0], [3.0]]), torch.zeros(2, 1), torch.tensor([[[1.0], [0.0], [0.0]]]), torch.tensor([[[10.0]]]))
+if found is not None:
+    print(f"by hand: {found.item():.3f}")
+    for name, numbers in (("latent", 512 + 64), ("one KV head", 2 * 128), ("8 KV heads", 8 * 2 * 128), ("128 KV heads", 128 * 2 * 128)):
+        print(f"{name:<13} {61 * numbers * 2 / 1024:>8,.1f} KiB a token")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own_words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. In your own words
+# # Part 5. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "forty_users-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. Out of memory at 40 users
+# ## 12. Out of memory at 40 users
 #
 # **Why.** This happens to people who run a server. The weights fit, the first users are happy, and the forty-first gets an error.
 #

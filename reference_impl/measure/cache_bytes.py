@@ -1,7 +1,8 @@
 """What a KV cache holds: bytes a token, and how much of what is reserved stays empty.
 
 Shazeer 2019, section 2.4.1, and Ainslie et al. 2023 (fewer heads of keys and values);
-Kwon et al. 2023, section 3.1 (what contiguous reservation wastes) and 4.1 (blocks).
+DeepSeek-AI 2024 (V2), table 1 (latents); Kwon et al. 2023, section 3.1 (what contiguous
+reservation wastes) and 4.1 (blocks).
 
 Not here: the cache itself (see `generation` and `engine`), bytes of block tables.
 """
@@ -18,6 +19,13 @@ def bytes_per_token(
 ) -> int:
     """A key and a value in every layer and head of keys."""
     return 2 * num_layers * num_kv_heads * head_dim * dtype.itemsize
+
+
+def latent_bytes_per_token(
+    num_layers: int, rank: int, rotary_dim: int, dtype: torch.dtype
+) -> int:
+    """A latent and a rotated key in every layer, whatever the number of heads."""
+    return num_layers * (rank + rotary_dim) * dtype.itemsize
 
 
 def reserved_contiguous(lengths: Sequence[int], reserved: int) -> int:

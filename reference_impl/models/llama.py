@@ -5,9 +5,10 @@ positions, no biases. Touvron et al. 2023b, section 2.2: grouped-query attention
 two larger models of LLaMA 2). Mistral (Jiang et al. 2023, section 2) adds a sliding
 window; Qwen2 (Yang et al. 2024, section 2.2) has biases in queries, keys and values,
 and Qwen3 (Yang et al. 2025, section 2) norms queries and keys in their place. LLaMA 3.1
-slows some rotary angles (see `layers.rotary`).
+slows some rotary angles (see `layers.rotary`). Mixtral (Jiang et al. 2024) and Qwen3's
+larger models have a mixture of experts in the place of each feed-forward layer.
 
-Not here: mixtures of experts, generating (see `generation`).
+Not here: generating (see `generation`).
 """
 
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from reference_impl.layers.feed_forward import GatedFeedForward
 from reference_impl.layers.initial import start_normal
 from reference_impl.layers.joined import products
 from reference_impl.layers.masks import join, key_mask
+from reference_impl.layers.moe import MixtureOfExperts, Router
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.rotary import (
     Tables,
@@ -36,7 +38,7 @@ from reference_impl.layers.rotary import (
     rotate,
     slow_interpolation,
 )
-from reference_impl.layers.settings import Count, Positive, Settings, is_of
+from reference_impl.layers.settings import Count, CountOrZero, Positive, Settings, is_of
 from reference_impl.weights.families import llama
 from reference_impl.weights.pretrained import Pretrained
 
@@ -46,7 +48,7 @@ class LlamaConfig(Settings):
     """LLaMA-7B.
 
     LLaMA 2 70B has num_kv_heads=8; a Mistral has sliding_window=4096; a Qwen2 has
-    qkv_bias=True, a Qwen3 qk_norm=True.
+    qkv_bias=True, a Qwen3 qk_norm=True; a Mixtral has num_experts=8.
     """
 
     vocab_size: Count = 32_000
@@ -67,6 +69,10 @@ class LlamaConfig(Settings):
     qkv_bias: bool = False
     qk_norm: bool = False
     tie_word_embeddings: bool = False
+    num_experts: CountOrZero = 0  # 0: one feed-forward layer for all tokens
+    experts_per_token: Count = 2
+    expert_size: Count | None = None  # None: intermediate_size
+    normalize_experts: bool = True  # weights of the chosen experts add up to 1
 
     formats: ClassVar = llama.FORMATS
 
@@ -149,6 +155,19 @@ class GroupedQueryAttention(nn.Module):
         return self.output(merge_heads(causal_attention(q, k, v, mask, cache)))
 
 
+def feed_forward(config: LlamaConfig) -> GatedFeedForward | MixtureOfExperts:
+    """SwiGLU, or a mixture of such layers."""
+    if not config.num_experts:
+        return GatedFeedForward(config.hidden_size, config.intermediate_size, "silu")
+    router = Router(
+        config.hidden_size,
+        config.num_experts,
+        config.experts_per_token,
+        normalize=config.normalize_experts,
+    )
+    return MixtureOfExperts(router, config.expert_size or config.intermediate_size)
+
+
 class Block(nn.Module):
     """Attention, then SwiGLU, each with a norm before and a residual around."""
 
@@ -157,9 +176,7 @@ class Block(nn.Module):
         self.attention_norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.attention = GroupedQueryAttention(config)
         self.feed_forward_norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        self.feed_forward = GatedFeedForward(
-            config.hidden_size, config.intermediate_size, "silu"
-        )
+        self.feed_forward = feed_forward(config)
 
     def forward(
         self,

@@ -1087,6 +1087,25 @@ DATA |= {
         "bases": [10000, 100],
         "base": 10000,
     },
+    "expert-queues": {
+        "task": "Lower the capacity.",
+        "experts": 4,
+        "tokens": ["a", "b", " ", "c", "d", "e"],
+        "capacities": [1, 1.5, 2],
+        "at": 0,
+        "routers": [
+            {
+                "key": "none",
+                "label": "no balancing",
+                "choices": [[0, 1], [0, 1], [0, 2], [0, 1], [1, 0], [0, 3]],
+            },
+            {
+                "key": "loss",
+                "label": "balancing loss",
+                "choices": [[0, 1], [2, 3], [0, 2], [3, 1], [1, 0], [2, 3]],
+            },
+        ],
+    },
     "key-heads": {
         "sizes": [
             {"key": "a", "label": "A", "layers": 32, "heads": 32, "kvHeads": 32, "headDim": 128},

@@ -32,6 +32,7 @@ from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.kernels.paged_decode import paged_attention_twin
 from reference_impl.layers.attention import attention_weights, split_heads
 from reference_impl.layers.masks import window_mask
+from reference_impl.layers.moe import within_capacity
 from reference_impl.layers.packing import pack_rows
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate
 from reference_impl.measure.answers import best_spans
@@ -317,6 +318,9 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("rotary-pairs", "input[type=range] >> nth=0", "ArrowRight"),
             ("rotary-pairs", "input:checked >> nth=0", "ArrowRight"),
             ("rotary-pairs", "input:checked >> nth=1", "ArrowRight"),
+            ("expert-queues", "input[type=range] >> nth=0", "ArrowRight"),
+            ("expert-queues", "input[type=range] >> nth=1", "ArrowRight"),
+            ("expert-queues", "input:checked", "ArrowRight"),
             ("key-heads", "input[type=range] >> nth=0", "ArrowLeft"),
             ("key-heads", "input[type=range] >> nth=1", "End"),
             ("key-heads", "input:checked", "ArrowRight"),
@@ -2083,6 +2087,21 @@ def test_pairs_turn_as_in_the_reference(show, layout, base, places):
     assert float(page.locator(".w2s-stage").get_attribute("data-score")) == pytest.approx(
         float(q @ k) / both.shape[-1] ** 0.5, rel=1e-6
     )
+
+
+def test_experts_drop_what_the_reference_drops(show):
+    page, data = show("expert-queues"), DATA["expert-queues"]
+    stage = page.locator(".w2s-stage")
+    for router in data["routers"]:
+        page.locator(f"input[value='{router['key']}']").check(force=True)
+        experts = torch.tensor(router["choices"])
+        for n, factor in enumerate(data["capacities"]):
+            page.locator("input[type=range]").nth(0).evaluate(
+                f"node => {{ node.value = {n}; node.dispatchEvent(new Event('input')); }}"
+            )
+            kept = within_capacity(experts, math.ceil(factor * experts.numel() / 4))
+            assert int(stage.get_attribute("data-dropped")) == int((~kept).sum())
+            assert int(stage.get_attribute("data-lost")) == int((~kept).all(1).sum())
 
 
 def test_the_bytes_of_key_heads_are_those_that_are_counted(show):

@@ -3,6 +3,7 @@
 """
 
 FINER = "more digits than are compared, and the dtype is set afterwards"
+LAST = "there are two axes, and the last is axis 1"
 AXES = "two axes are exchanged, whichever is named first"
 COUNTED_THROUGH = (
     "these axes are only counted through: mask and softmax look at the last two, and the next line"
@@ -45,6 +46,14 @@ EQUIVALENT = {
             "one row is no head of pairs, and is refused with the same error"
         ),
     },
+    "12.moe_layer": {
+        "-1  =>  1": LAST,
+        "-1  =>  1 (place 2)": LAST,
+        "weights[token, choice, None]  =>  weights[token, None, choice]": (
+            "both indexes are lists, and the new axis comes behind them"
+        ),
+    },
+    "12.latent_attention": {"B.transpose(1, 2)  =>  B.transpose(2, 1)": AXES},
     "12.KVCache": {
         "torch.zeros(2, B, K, room, D)  =>  torch.ones(2, B, K, room, D)": (
             "what stands behind the last token is never returned"

@@ -106,6 +106,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "wrong-line": {"lines", "prompts", "uniform"},
     "rotary-pairs": {"query", "key", "words", "places", "most", "bases", "base"},
     "key-heads": {"sizes", "gigabytes", "bits", "tokens", "at"},
+    "expert-queues": {"task", "experts", "tokens", "capacities", "at", "routers"},
     "dying-units": {
         "points",
         "start",

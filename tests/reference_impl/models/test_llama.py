@@ -192,7 +192,8 @@ def test_published_files_of_every_age_are_read():
         ({"attention_bias": True}, "attention_bias to True: only False can be read"),
         (
             {"model_type": "gemma"},
-            "model_type 'gemma', but LlamaConfig reads 'llama' or 'mistral' or 'qwen2' or 'qwen3'",
+            "model_type 'gemma', but LlamaConfig reads 'llama' or 'mistral' or 'qwen2' or "
+            "'qwen3' or 'mixtral' or 'qwen3_moe'",
         ),
     ],
 )
