@@ -20,7 +20,7 @@ COMMAND = f"""\
 curl -s {ADDRESS}/v1/chat/completions \\
   -H "Content-Type: application/json" -d '
   {{"model": "smollm2-135m-instruct", "temperature": 0,
-   "messages": [{{"role": "user", "content": "What is a river bank?"}}]}}'"""
+   "messages": [{{"role": "user", "content": "What does a bank do? Answer in one short sentence."}}]}}'"""
 
 
 def main() -> None:
