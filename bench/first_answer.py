@@ -16,11 +16,12 @@ from record import save
 from served import course_serve
 
 ADDRESS = "http://127.0.0.1:8000"
+QUESTION = "What does a bank do? Answer in one short sentence."
 COMMAND = f"""\
 curl -s {ADDRESS}/v1/chat/completions \\
   -H "Content-Type: application/json" -d '
   {{"model": "smollm2-135m-instruct", "temperature": 0,
-   "messages": [{{"role": "user", "content": "What does a bank do? Answer in one short sentence."}}]}}'"""
+   "messages": [{{"role": "user", "content": "{QUESTION}"}}]}}'"""
 
 
 def main() -> None:
