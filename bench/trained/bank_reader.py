@@ -1,17 +1,18 @@
 """Train the encoder of the home page: which *bank* is meant, read from the sentence.
 
-    python bench/trained/bank_reader.py [--steps 1500] [--measure]    three minutes on one core
+    python bench/trained/bank_reader.py [--steps 1500] [--measure]    two minutes on one core
 
 The model is distilled. The teacher is MiniLM; its vectors at *bank*, reduced to WIDTH principal
 components, are what the student's vectors should point along. The student is an encoder in
-ModernBERT's form with two layers, and its vocabulary is the first words of the teacher's. It
-starts with the principal components of the teacher's embedding vectors, so that a word that no
-training sentence has still says something.
+ModernBERT's form with two layers. It starts with the principal components of the teacher's
+embedding vectors; a word of several pieces starts with their mean.
 
-Two kinds of sentences are read. Sentences of TEMPLATES, filled in at random, are of the kind that
+Three kinds of sentences are read. Sentences of TEMPLATES, filled in at random, are of the kind that
 a reader types. Definitions of Open English WordNet, in which one of NOUNS is spelled *bank*, bring
-all other words. Both are also cut after the word, as a sentence is while it is typed. HELD_OUT was
-written apart, and no template makes one of its sentences.
+other contexts. And every word of the vocabulary is put next to *bank* in one of FRAMES, so that
+each has been read at least once. All are also cut after the word, as a sentence is while it is
+typed. HELD_OUT was written apart, and no template makes one of its sentences. A word that is not
+in the vocabulary is left out of a sentence.
 
 `bench/results/trained_bank_reader.json` has the plane in which the page draws the vectors, and
 HELD_OUT. The losses of the first steps are not on the card: the teacher takes a minute to read.
@@ -41,25 +42,38 @@ from reference_impl.corpora.small_models import FOLDER, add_figures, keep, small
 from reference_impl.measure.senses import Uses  # noqa: E402
 from reference_impl.models.modernbert import ModernBert, ModernBertConfig  # noqa: E402
 
-NAME, WORD, WIDTH, WORDS, SENTENCES, BATCH, LONGEST = "bank_reader", "bank", 64, 6500, 5000, 64, 24
+NAME, WORD, WIDTH, WORDS, SENTENCES, BATCH, LONGEST = "bank_reader", "bank", 48, 11000, 6000, 64, 24
 SIDES = ("river", "money")
 NOUNS = set(
     "river stream lake shore coast slope hill field road money loan account fund company shop "
     "office institution store building church school house person city place edge boat tree".split()
 )
 SLOTS = {
-    "water": "river|stream|brook|creek|canal|lake|pond|water|flood|sea|Nile|Thames",
-    "money": "money|cash|a loan|credit|dollars|savings|a mortgage|interest|coins|a cheque|gold",
-    "animal": "dog|horse|duck|swan|otter|frog|cow|fish|bird|beaver|crocodile|deer|goose",
-    "plant": "grass|reeds|trees|willow|flowers|moss|oak|bushes|roots|mud|sand|stones|rocks",
-    "craft": "boat|raft|ferry|ship|kayak|swimmer|barge|log|wave|current|tide|stream",
-    "wet": "sat|fished|camped|stood|slept|rested|walked|swam|waded|picnicked|landed|lay|played",
-    "steep": "steep|muddy|sandy|grassy|green|wet|opposite|far|left|high|eroded|rocky|overgrown",
-    "rich": "central|national|local|private|commercial|big|Swiss|savings|foreign|nearest|online",
-    "official": "manager|director|clerk|teller|customer|lawyer|investor|owner|president|robber",
-    "deal": "refused|approved|offered|granted|paid|owes|lost|invested|transferred|saved|stole",
-    "who": "we|they|she|he|I|the children|my father|the farmer|a woman|the king|people|somebody",
-    "object": "account|cheque|debt|mortgage|card|deposit|bill|salary|savings|pension|tax|rent",
+    "water": "river|stream|brook|creek|canal|lake|pond|water|flood|sea|nile|thames|ganges|rapids",
+    "money": "money|cash|a loan|loans|credit|dollars|euros|savings|a mortgage|interest|coins|gold|"
+    "a cheque|their deposits|a fortune|a bonus",
+    "animal": "dog|horse|duck|swan|otter|frog|cow|fish|bird|beaver|crocodile|deer|goose|turtle|"
+    "heron|kingfisher|rat|snake|alligator|salmon|trout|dragonfly|hippo",
+    "plant": "grass|reeds|trees|willow|flowers|moss|oak|bushes|roots|mud|sand|stones|rocks|"
+    "rushes|shrubs|nettles|daisies|pebbles|leaves",
+    "craft": "boat|raft|ferry|ship|kayak|canoe|swimmer|barge|log|wave|current|tide|stream|paddle|"
+    "dinghy|angler",
+    "wet": "sat|fished|camped|stood|slept|rested|walked|swam|waded|picnicked|landed|lay|played|"
+    "hiked|sunbathed|knelt|slipped|rowed|paddled|cycled|jogged",
+    "steep": "steep|muddy|sandy|grassy|green|wet|opposite|far|left|high|eroded|rocky|overgrown|"
+    "slippery|sunny|shady|flooded|mossy|stony|northern",
+    "rich": "central|national|local|private|commercial|big|swiss|savings|foreign|nearest|online|"
+    "investment|state|european|bankrupt|troubled|american",
+    "official": "manager|director|clerk|teller|customer|lawyer|investor|owner|president|robber|"
+    "cashier|banker|accountant|shareholder|thief|regulator|borrower|client",
+    "deal": "refused|approved|offered|granted|paid|owes|lost|invested|transferred|saved|stole|"
+    "lends|lent|deposited|withdrew|borrowed|earns|charged|insured|counted",
+    "who": "we|they|she|he|i|the children|my father|the farmer|a woman|the king|people|somebody|"
+    "my wife|a man|you",
+    "object": "account|cheque|debt|mortgage|card|deposit|bill|salary|savings|pension|tax|rent|fee|"
+    "loan|payment|password|overdraft|wage|fraud|statement|robbery|investment|credit card",
+    "nation": "england|america|china|japan|scotland|canada|italy|london|new york|zurich",
+    "outing": "fishing|canoeing|swimming|camping|walking|sailing|kayaking|birdwatching|hiking",
 }
 TEMPLATES = (
     "{who} {wet} on the bank of the {water}|{who} {wet} on the {steep} bank|"
@@ -70,6 +84,9 @@ TEMPLATES = (
     "the {steep} bank of the {water}|the bank is {steep} here|{who} pulled the {craft} to the bank|"
     "{who} fell down the bank into the {water}|the path follows the bank of the {water}|"
     "there is {plant} along the bank|the bank collapsed into the {water}|the {water} bank|"
+    "{who} went {outing} at the bank|{outing} by the bank|{who} took the {craft} to the bank|"
+    "the {animal} by the bank|{who} {wet} to the bank|{plant} and {plant} by the bank|"
+    "the bank has {plant} and a {animal}|a {craft} at the bank|the bank by the {water}|"
     "the bank {deal} {money}|{who} took {money} from the bank|{who} put {money} in the bank|"
     "the bank {deal} my {object}|{who} has an account with the {rich} bank|my bank {deal} {money}|"
     "the {rich} bank|the {official} of the bank|{who} called the bank about the {object}|"
@@ -78,11 +95,23 @@ TEMPLATES = (
     "the {official} went to the bank with {money}|the bank has many {official}s|"
     "{who} needs {money} so the bank helps|the bank asked for the {object}|bank {object}|"
     "{who} borrowed {money} from a bank|{who} robbed the {rich} bank|the bank on main street|"
+    "{who} {deal} my {object} at the bank|the {official} left the bank|a {official} in the bank|"
+    "my {object} is at the bank|the bank and its {official}|the {object} from the bank|"
+    "the bank of {nation}|the {rich} bank of {nation}|my bank is closed today|"
+    "the bank opens at nine|{who} works in a bank|{who} has a job at the bank|the bank in {nation}|"
     "{who} went to the bank|the bank|a bank|{who} saw the bank|{who} was at the bank|near the bank|"
     "{who} went to the bank to get {money}|{who} went to the bank to see the {water}|"
     "{who} went to the bank and paid the {object}|{who} went to the bank and fed the {animal}|"
     "the bank said the {object} was late|the bank where the {animal} drinks|on the bank {who} {wet}"
 ).split("|")
+FRAMES = "the {} bank|{} at the bank|the bank and the {}|the bank {}|{} on the bank|the bank of {}"
+MORE = (  # words that readers try and that are not among the teacher's whole words
+    "depositing canoes anglers willows tellers mortgages wading lending kayaks sloped debit heist "
+    "robs bailout bailed refinance moored lilies tadpole mosquitoes campfire queued hackers "
+    "withdrawing repay repaid borrowers lenders solvency atm iban overdrawn embezzled canoed "
+    "rowing riverside lakeside muddier ducklings cattail minnow mallard bulrushes fishes gulls "
+    "picnic riverbed silt marsh swampy floodplain levee upstream downstream estuary tributary"
+)
 HELD_OUT = {
     "river": "we fished from the grassy bank|the bank was muddy after the flood|"
     "the boat drifted to the bank|willows grew along the bank|the stream overflowed its bank|"
@@ -92,7 +121,12 @@ HELD_OUT = {
     "he walked along the bank with his dog|the canoe hit the bank|a heron stood on the bank|"
     "in summer the bank is full of swimmers|she threw pebbles from the bank into the waves|"
     "the fisherman waited on the bank all day|moss covers the shady bank|"
-    "the otter slid down the bank|the children built a dam from bank to bank",
+    "the otter slid down the bank|the children built a dam from bank to bank|"
+    "they paddled their canoe to the far bank|fishing from the bank is forbidden|"
+    "a kayak lay upside down on the bank|the rain washed away part of the bank|"
+    "we pitched our tent on the bank|herons nest on the opposite bank|"
+    "he tied the rowing boat to the bank|the bank is slippery after rain|"
+    "wild flowers cover the bank in spring|the salmon hid under the bank",
     "money": "she deposited her salary at the bank|he robbed a bank and ran|"
     "i opened an account at the bank|the bank raised its interest rates|my bank charged me a fee|"
     "the bank approved our loan|the central bank prints money|i work at a bank in the city|"
@@ -100,7 +134,12 @@ HELD_OUT = {
     "the bank sold its shares|the bank has a branch in paris|pay the bill at the bank|"
     "she owes the bank a fortune|the bank froze his assets|our bank hired new accountants|"
     "the bank refused to lend to the company|he queued at the bank to change currency|"
-    "investors no longer trust the bank",
+    "investors no longer trust the bank|the robber locked the staff of the bank in the vault|"
+    "my savings are in the bank|the bank rejected her application|"
+    "her salary goes straight to the bank|the bank blocked my credit card|"
+    "i withdrew fifty euros at the bank|the bank lends to small firms|"
+    "he has been a cashier at the bank for years|the government bailed out the bank|"
+    "the bank transferred the payment twice",
 }
 
 
@@ -131,6 +170,8 @@ def sentences(seed: int = 0) -> list[list[str]]:
     draw = random.Random(seed)
     defined = [new for line in lines()[0] if (new := respelled_definition(line))]
     made = [filled(draw) for _ in range(SENTENCES)] + draw.sample(defined, SENTENCES)
+    frames = FRAMES.split("|")
+    made += [words_of(draw.choice(frames).format(word)) for word in vocabulary() if word != WORD]
     for number, sentence in enumerate(made):
         place = sentence.index(WORD)
         cut = draw.random() < 0.25
@@ -141,10 +182,11 @@ def sentences(seed: int = 0) -> list[list[str]]:
 
 
 def vocabulary() -> list[str]:
-    """The first whole words of the teacher's vocabulary."""
+    """The first whole words of the teacher's vocabulary, and those of the templates and MORE."""
     tokens = corpora.load("bert_tokenizer").vocabulary
     kept = [t for t in tokens if t.isascii() and t.isalpha() and (len(t) > 1 or t in "ai")]
-    return kept[:WORDS]
+    ours = words_of(" ".join([*SLOTS.values(), *TEMPLATES, MORE]).replace("|", " "))
+    return list(dict.fromkeys([*kept[:WORDS], *(word for word in ours if word.isalpha())]))
 
 
 def components(vectors: Tensor) -> tuple[Tensor, Tensor]:
@@ -175,7 +217,8 @@ def new_model(words: list[str]) -> ModernBert:
     )
     tokenizer = corpora.load("bert_tokenizer")
     table = corpora.load("minilm").embeddings.word.weight.detach()
-    known = table[[tokenizer.encode(word, add_specials=False).ids[0] for word in words]]
+    pieces = [tokenizer.encode(word, add_specials=False).ids for word in words]
+    known = torch.stack([table[ids].mean(0) for ids in pieces])
     centre, axes = components(known)
     reduced = (known - centre) @ axes
     with torch.no_grad():

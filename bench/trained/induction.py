@@ -1,7 +1,7 @@
 """Train a decoder of two layers and one of one layer on sequences that repeat, and look for
 induction heads.
 
-    python bench/trained/induction.py [--steps 1500] [--seeds 1]
+    python bench/trained/induction.py [--steps 1500] [--seeds 1] [--runs-only]
         about half a minute on one core for a run of two layers
 
 A text is a random sequence of 8 to 24 words, repeated until 49 words are full. In it no pair of
@@ -12,7 +12,9 @@ head the mean weight on the token after the earlier occurrence (its prefix-match
 the token before. And texts that do not repeat, save for one word: is the word that followed it the
 first time predicted the second time?
 
-Kept is the model of two layers of the first seed (`small_model("induction")`).
+Kept is the model of two layers of the first seed (`small_model("induction")`). `--runs-only` keeps
+none and writes bench/results/induction_seeds.json: when the change comes differs from seed to seed,
+and for one seed from processor to processor, since sums are rounded differently.
 """
 
 import argparse
@@ -185,9 +187,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--runs-only", action="store_true", help="keep no model")
     options = parser.parse_args()
     jobs = [(layers, seed, options.steps) for seed in range(options.seeds) for layers in (2, 1)]
     runs = in_two_processes(jobs, run)
+    if options.runs_only:
+        save_runs("induction_seeds", runs, options)
+        return
     kept = PlacedDecoder(KIND, config(2))
     kept.load_state_dict(runs[0]["weights"])
     keep(
@@ -206,8 +212,13 @@ def main() -> None:
     add_figures(
         NAME, figures(again.model, again.tokenizer), figures(again.model, again.tokenizer, every=4)
     )
+    save_runs("trained_induction", runs, options)
+
+
+def save_runs(name: str, runs: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    """Write bench/results/NAME.json: settings, and what was found in every run."""
     save(
-        "trained_induction",
+        name,
         versions=("torch",),
         seed=list(range(options.seeds)),
         steps=options.steps,

@@ -61,7 +61,7 @@ class Sublayer(nn.Module):
 
 
 class EncoderBlock(nn.Module):
-    """Every token looks at every token, then thinks alone."""
+    """Attention among all tokens, then the feed-forward layer on each."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -80,8 +80,8 @@ class EncoderBlock(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """A token looks at those before it, then at the encoder's output, then thinks
-    alone.
+    """Causal attention, cross-attention to the encoder's output, then the feed-forward
+    layer on each token.
     """
 
     def __init__(self, config: TransformerConfig):
@@ -154,7 +154,7 @@ class Transformer(nn.Module):
     def encode(
         self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"] | None = None
     ) -> Float[Tensor, "B S C"]:
-        """What the encoder makes of a source; `mask` is True where there is a token."""
+        """One vector per source token; `mask` is True where there is a token."""
         x = self.embed(source)
         check_mask(mask, source.shape)
         for block in self.encoder:
@@ -167,9 +167,9 @@ class Transformer(nn.Module):
         memory: Float[Tensor, "B S C"],
         memory_mask: Bool[Tensor, "B S"] | None = None,
     ) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each of `target`'s.
+        """Logits of the next token at each position of `target`.
 
-        Padding of the target comes last, where nothing sees it.
+        Padding of the target comes last, where no token attends to it.
         """
         x = self.embed(target)
         check_memory(target, memory)
@@ -184,5 +184,5 @@ class Transformer(nn.Module):
         target: Int[Tensor, "B T"],
         source_mask: Bool[Tensor, "B S"] | None = None,
     ) -> Float[Tensor, "B T V"]:
-        """Read the source, then score every prefix of the target at once."""
+        """Encode the source, then predict after every prefix of the target at once."""
         return self.decode(target, self.encode(source, source_mask), source_mask)

@@ -2822,7 +2822,7 @@ def test_bank_moves_in_the_page_to_where_torch_puts_it(show, text):
         small_model(bank_plane.NAME), DATA["bank-moves"]["plane"], text.lower().split()
     )
     assert found == pytest.approx(right, abs=0.02)
-    assert ("Not among the model's words: zzgrk" in said(page)) == ("zzgrk" in text)
+    assert ("does not know, and leaves out: zzgrk" in said(page)) == ("zzgrk" in text)
     field.fill("no such word here")
     page.wait_for_function("document.querySelector('.w2s-say').dataset.text.startsWith('Write a')")
 

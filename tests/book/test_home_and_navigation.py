@@ -1,5 +1,6 @@
 """The home page, the small map, the header's search, marks of what was read, and old addresses."""
 
+import json
 import os
 import re
 import subprocess
@@ -106,6 +107,11 @@ def test_the_last_change_is_of_the_last_commit_or_else_of_the_newest_file(extens
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "A"]):
         subprocess.run(["git", *command], cwd=tmp_path, env=settings, check=True)
     assert home.last_change(tmp_path / "book") == date(2020, 5, 6)
+
+
+def test_the_request_on_the_home_page_is_the_one_that_was_sent():
+    asked = json.loads((ROOT / "bench" / "results" / "first_answer.json").read_text())["command"]
+    assert f"```bash\n{asked}\n```" in (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
 
 
 @BROWSER

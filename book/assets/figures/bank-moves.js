@@ -35,7 +35,7 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
     stop = tools.animate(420, (t) => { at = from.map((value, i) => value + t * (to[i] - value)); paint(); });
     const far = ({ at: [x, y] }) => Math.hypot(x - to[0], y - to[1]), near = data.uses.reduce((a, b) => (far(a) <= far(b) ? a : b));
     const side = Math.abs(to[0]) < 0.2 ? "between the two" : `on the ${to[0] < 0 ? "money" : "river"} side`;
-    const lost = model ? model.tokenizer.lost(text) : [], unknown = lost.length ? ` Not among the model's words: ${lost.join(", ")}.` : "";
+    const lost = model ? model.tokenizer.lost(text) : [], unknown = lost.length ? ` Words that the model does not know, and leaves out: ${lost.join(", ")}.` : "";
     Object.assign(stage.dataset, { at: to.map((value) => value.toFixed(2)).join(), text, trail: passed.length });
     picture.name(`The vector of “${data.word}” lies ${side}.`);
     tools.say(`“${text}”: ${data.word} lies ${side}. The nearest mark is “${near.text}”.${unknown}`);

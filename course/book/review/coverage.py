@@ -114,13 +114,17 @@ def statement_table(notes: int) -> HTML:
 
 def ledger_table() -> HTML:
     """The claims of the ledger: number, sentence, verdict, and the page whose code gives it."""
-    rows = [(number, box) for number, boxes in by_number().items() for box in boxes]
+    rows = [
+        (number, f"claim-{number}" + (f"-{place}" if place else ""), box)
+        for number, boxes in by_number().items()
+        for place, box in enumerate(boxes)
+    ]
     body = "".join(
-        f'<tr id="claim-{number}-{place}"><td'
+        f'<tr id="{name}"><td'
         f' class="text-right">{number}</td><td>{escape(box.told)}</td>'
         f"<td>{_mark(box.verdict)}</td><td>{_link(box.page, box.section)}</td>"
         f"<td>{'a cell' if box.code else 'a paper'}</td></tr>"
-        for place, (number, box) in enumerate(rows)
+        for number, name, box in rows
     )
     return _table(("claim", "as told", "verdict", "where", "given by"), body)
 

@@ -24,7 +24,7 @@ KINDS = ("holds", "holds with a condition", "wrong", "cannot be checked")
 SAID = re.compile(
     rf"(?:Verdict|The (?:first|second) half): ({'|'.join(sorted(KINDS, key=len, reverse=True))})"
 )
-NUMBER = re.compile(r"Claim (\d+)")
+NUMBER = re.compile(r"no\. (\d+)")  # in the label that book/_ext/claim_boxes.py gives a box
 
 
 @dataclass(frozen=True)
@@ -88,21 +88,17 @@ def collect(html: Path, book: Path) -> list[Judged]:
             _codes((book / f"{page}.md").read_text(encoding="utf-8")),
         )
         for box, code in zip(soup.select("div.claim.admonition"), codes, strict=True):
-            title, says = (
-                _words(box.find(class_="admonition-title")),
-                " ".join(_words(part) for part in box.find_all(["p", "li"])[1:]),
-            )
+            number, title = _number_and_claim(box.find(class_="admonition-title"))
+            says = " ".join(_words(part) for part in box.find_all(["p", "li"])[1:])
             found = SAID.findall(says)
             if not found:
                 raise ValueError(
                     f"{page}: the box {title!r} says none of the four verdicts: {says[:80]!r}"
                 )
-            number = NUMBER.match(title)
-            told = re.sub(r"^Claim \d+[^.]*\. ", "", title)
             rows.append(
                 Judged(
-                    int(number[1]) if number else None,
-                    told,
+                    number,
+                    title,
                     tuple(found),
                     says,
                     page,
@@ -111,6 +107,13 @@ def collect(html: Path, book: Path) -> list[Judged]:
                 )
             )
     return rows
+
+
+def _number_and_claim(title):
+    """The number in a box's label, or None, and the title without its label."""
+    label = title.find(class_="claim-label")
+    found = label and NUMBER.search(label.extract().get_text())
+    return int(found[1]) if found else None, _words(title)
 
 
 def _words(node):
