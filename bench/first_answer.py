@@ -20,8 +20,8 @@ QUESTION = "What does a bank do? Answer in one short sentence."
 COMMAND = f"""\
 curl -s {ADDRESS}/v1/chat/completions \\
   -H "Content-Type: application/json" -d '
-  {{"model": "smollm2-135m-instruct", "temperature": 0,
-   "messages": [{{"role": "user", "content": "{QUESTION}"}}]}}'"""
+  {{"model": "smollm2-135m-instruct", "temperature": 0, "messages": [{{"role": "user",
+   "content": "{QUESTION}"}}]}}'"""
 
 
 def main() -> None:
