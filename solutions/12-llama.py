@@ -878,7 +878,7 @@ for k in (1, 2, 8):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "latent_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 11. Multi-head latent attention
 #
-# **Why.** DeepSeek-V3 caches 576 numbers per token and layer for 128 heads, where 128 KV heads of 128 dimensions would take 32,768. It can attend without ever computing its keys and values: that is what you write.
+# **Why.** DeepSeek-V3 caches 576 values per layer and token for 128 heads, where 128 KV heads of 128 dimensions would take 32,768. It can attend without ever computing its keys and values: that is what you write.
 #
 # **Difficulty** 4 of 5 · **Time** 22 minutes · **Points** 5 · **Paper** DeepSeek-V2 (2024), sections 2.1.2 and 2.1.3
 #

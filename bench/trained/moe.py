@@ -227,6 +227,16 @@ def parameters(config: LlamaConfig) -> dict[str, int]:
     return {"total": total, "active": total - config.num_layers * idle * expert}
 
 
+def trained(kind: str, seed: int, tokens: Tensor, steps: int) -> tuple[Llama, Routings]:
+    """A byte LLaMA after its training, and what watches its routers."""
+    torch.manual_seed(seed)
+    model = Llama(KINDS[kind])
+    routings, batches = Routings(model), stretches_of(tokens, LENGTH, BATCH, seed)
+    objective = objective_of(kind, routings)
+    train(model, objective, batches, training(steps), progress=False)
+    return model.eval(), routings
+
+
 def main() -> None:
     """Train all kinds under all seeds and write bench/results/trained_moe.json."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -243,19 +253,8 @@ def main() -> None:
     print(facts, flush=True)
     for seed in range(options.seeds):
         started = time.process_time()
-        for kind, config in KINDS.items():
-            torch.manual_seed(seed)
-            model = Llama(config)
-            routings = Routings(model)
-            batches = stretches_of(tokens, LENGTH, BATCH, seed)
-            train(
-                model,
-                objective_of(kind, routings),
-                batches,
-                training(options.steps),
-                progress=False,
-            )
-            model.eval()
+        for kind in KINDS:
+            model, routings = trained(kind, seed, tokens, options.steps)
             runs.append({"seed": seed, **measure(kind, model, rows, routings)})
             if seed == 0 and routings.layers:
                 routes[kind] = where_it_goes(model, routings)

@@ -157,7 +157,7 @@ latent_attention = exercise(
 def attended(q, q_rot, c, k_rot, A, B) -> torch.Tensor:
     """The right answer in float64, head by head, with expanded keys and values."""
     q, q_rot, c, k_rot, A, B = (one.double() for one in (q, q_rot, c, k_rot, A, B))
-    (H, T, N), S = q.shape, len(c)
+    (H, T), S = q.shape[:2], len(c)
     seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
     heads = []
     for h in range(H):
