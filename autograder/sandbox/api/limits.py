@@ -7,8 +7,8 @@ resource limits of the kernel, set before the first line of student code; wall-c
 memory of the whole process tree are watched from outside; sizes on the pipe are checked by the
 reader. What a process waited for a processor is not its time: the clock is patient on a busy
 machine, up to three times as long (`process.PATIENCE`). A call that had no processor for its time
-even then is no slow code: MachineBusy is raised, and it is judged again. Control groups are not used: they belong to
-whoever manages the machine, and who is not root can make none in most places.
+even then is no slow code: MachineBusy is raised, and it is judged again. Control groups are not
+used: they belong to whoever manages the machine, and who is not root can make none in most places.
 """
 
 from dataclasses import asdict, dataclass
