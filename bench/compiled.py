@@ -4,9 +4,8 @@
 
 Triton compiles `matmul_kernel` and `flash_kernel` of `reference_impl.kernels.textbook_triton` in
 bfloat16 for compute capability 9.0, and its assembler reports registers, spills and shared memory.
-From these follows the occupancy: how many thread blocks fit on a multiprocessor at a time (Hopper
-tuning guide: 65,536 registers, 228 KiB of shared memory of which each block reserves one, 64 warps,
-32 blocks). What is fastest only a GPU can tell.
+From these follows the occupancy (`reference_impl.measure.occupancy`). What is
+fastest only a GPU can tell.
 """
 
 import re
@@ -16,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.record import save  # noqa: E402
+from reference_impl.measure.occupancy import HOPPER, resident_blocks  # noqa: E402
 
-REGISTERS, SHARED, WARPS, BLOCKS = 65_536, 228 * 1024, 64, 32
 HEAD_DIM = 128
 MATMUL = [  # rows, columns, depth, warps, stages
     (32, 32, 32, 4, 3),
@@ -67,18 +66,17 @@ def compiled(
     }
 
 
-def blocks_that_fit(registers: int, shared: int, warps: int) -> int:
-    """How many thread blocks are resident on one multiprocessor."""
-    per_warp = -(-registers * 32 // 256) * 256  # registers come in units of 256
-    return min(REGISTERS // (per_warp * warps), SHARED // (shared + 1024), WARPS // warps, BLOCKS)
-
-
 def row(kernel, kinds, tile: dict[str, int], launch: list[int], intensity: float) -> dict:
     """What one kernel with one size of tile needs, and its operations a byte."""
     warps, stages = launch
     needs = compiled(kernel, kinds, tile, warps, stages)
-    fit = blocks_that_fit(needs["registers"], needs["shared"], warps)
-    needs |= {"warps": warps, "stages": stages, "blocks": fit, "occupancy": fit * warps / WARPS}
+    fit = resident_blocks(needs["registers"], needs["shared"], warps, HOPPER)
+    needs |= {
+        "warps": warps,
+        "stages": stages,
+        "blocks": fit,
+        "occupancy": fit * warps / HOPPER.warps,
+    }
     return needs | {"intensity": intensity}
 
 
