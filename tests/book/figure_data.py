@@ -1253,6 +1253,13 @@ DATA["warp-sectors"] = {
     "offsets": 8,
     "start": {"size": 4, "stride": 1, "offset": 0},
 }
+DATA["tile-order"] = {
+    "task": "Try it.",
+    "size": 9,
+    "together": 9,
+    "groups": [1, 3, 9],
+    "start": {"group": 1, "wave": 0},
+}
 DATA["memory-traffic"] = {
     "task": "Try it.",
     "machine": {"hbm": 40e9, "sram": 20.7e6, "slow": 1.5e12, "fast": 19e12},

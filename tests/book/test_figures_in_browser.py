@@ -331,6 +331,8 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("training-run", "input[type=range]", "ArrowRight"),
             ("warp-sectors", "input:checked", "ArrowRight"),
             ("warp-sectors", "input[type=range] >> nth=0", "ArrowRight"),
+            ("tile-order", "input:checked", "ArrowRight"),
+            ("tile-order", "input[type=range] >> nth=0", "ArrowRight"),
             ("memory-traffic", "button:has-text('Step')", "Enter"),
             ("memory-traffic", "input:checked", "ArrowRight"),
             ("attention-roofline", "input[type=range] >> nth=0", "ArrowRight"),
@@ -2172,6 +2174,20 @@ def test_a_warp_touches_the_sectors_of_its_addresses(show, stride, offset):
     stage.wait_for()
     touched = {4 * (offset + stride * lane) // 32 for lane in range(32)}
     assert int(stage.get_attribute("data-sectors")) == len(touched)
+
+
+@pytest.mark.parametrize("group, wave", [(1, 0), (3, 0), (3, 4), (9, 8)])
+def test_the_order_of_tiles_is_that_of_the_reference(show, group, wave):
+    from reference_impl.kernels.textbook_triton import grouped_tile
+
+    page = show("tile-order")
+    page.locator(f"input[value='{group}']").check(force=True)
+    page.get_by_role("slider", name="Running together").fill(str(wave))
+    stage = page.locator(f".w2s-stage[data-group='{group}'][data-wave='{wave}']")
+    stage.wait_for()
+    tiles = [grouped_tile(n, 9, 9, group) for n in range(9 * wave, 9 * wave + 9)]
+    bands = len({row for row, _ in tiles}) + len({column for _, column in tiles})
+    assert int(stage.get_attribute("data-loads")) == 9 * bands
 
 
 @pytest.mark.parametrize("way", ["plain", "flash"])

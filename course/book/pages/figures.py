@@ -140,6 +140,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     },
     "tile-walk": {"task", "words", "scores", "width", "size"},
     "warp-sectors": {"task", "lanes", "sector", "line", "sizes", "strides", "offsets", "start"},
+    "tile-order": {"task", "size", "together", "groups", "start"},
     "memory-traffic": {"task", "machine", "tokens", "width", "size", "rows", "columns"},
     "attention-roofline": {"task", "machines", "lengths", "widths", "rows", "start"},
     "cache-filling": {"model", "bytes", "examples"},
