@@ -159,7 +159,7 @@ softmax = exercise(
     "13.softmax",
     function="softmax",
     points=6,
-    see=f"{BOOK}/triton#a-softmax-in-one-pass",
+    see=f"{BOOK}/triton#softmax-fusing-a-reduction",
     changes=True,
     withhold=OURS | FUSED | SOFTMAX,
 )
@@ -316,7 +316,7 @@ flash = exercise(
     "13.flash",
     function="flash",
     points=9,
-    see=f"{BOOK}/triton#flash-attention-as-a-kernel",
+    see=f"{BOOK}/flash-kernel#the-kernel",
     changes=True,
     withhold=OURS | FUSED | SOFTMAX,
 )

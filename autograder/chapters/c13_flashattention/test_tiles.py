@@ -17,7 +17,7 @@ predict_traffic = exercise(
     function="predict_traffic",
     points=5,
     kind="predict",
-    see=f"{BOOK}/memory#by-hand-operations-and-bytes",
+    see=f"{BOOK}/memory#by-hand-flops-and-bytes",
     withhold=OURS | FUSED,
 )
 
@@ -119,7 +119,7 @@ merge = exercise(
     "13.merge",
     function="merge",
     points=5,
-    see=f"{BOOK}/online#two-parts-into-one",
+    see=f"{BOOK}/online#merging-two-parts",
     withhold=OURS | FUSED,
 )
 Piece = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -291,7 +291,7 @@ flash_forward = exercise(
     "13.flash_forward",
     function="flash_forward",
     points=9,
-    see=f"{BOOK}/tiles#forward",
+    see=f"{BOOK}/tiles#the-algorithm",
     withhold=OURS | FUSED,
 )
 ROUGH = {"rtol": 1e-3, "atol": 1e-3}
@@ -552,7 +552,7 @@ flash_backward = exercise(
     "13.flash_backward",
     function="flash_backward",
     points=8,
-    see=f"{BOOK}/tiles#back-without-the-scores",
+    see=f"{BOOK}/backward#the-gradients",
     withhold=OURS | FUSED,
 )
 NAMES = ("dQ", "dK", "dV")

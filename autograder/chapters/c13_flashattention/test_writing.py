@@ -19,7 +19,7 @@ writing_a_test = exercise(
     function="test_flash",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/tiles#ragged-ends-masks-and-groups",
+    see=f"{BOOK}/versions#testing-a-new-kernel",
     withhold=OURS,
 )
 
@@ -89,7 +89,7 @@ def test_a_test_stops_wrong_digits(student, rng):
 short_answer(
     "13.merge_it",
     points=4,
-    see=f"{BOOK}/versions#trying-a-new-kernel",
+    see=f"{BOOK}/versions#testing-a-new-kernel",
     rubric={
         "shape": (
             1,
