@@ -775,9 +775,9 @@ for causal in (False, True):
 #
 # | group | points | faults |
 # | --- | --- | --- |
-# | maximum | 1.5 | none subtracted; it starts at 0; the tile's own instead of the running one; sum or accumulator not rescaled; division in each tile |
-# | ends | 1.5 | a smaller last tile of keys or queries is lost; keys past the end count with a score of 0 |
-# | masks | 1 | queries taken as the first positions; the diagonal hidden; nothing hidden; -1,000,000 instead of $-\infty$; NaN for a query without keys |
+# | running maximum | 1.5 | none subtracted; it starts at 0; the tile's own instead of the running one; sum or accumulator not rescaled; division in each tile |
+# | incomplete tiles | 1.5 | a smaller last tile of keys or queries is lost; keys past the end count with a score of 0 |
+# | attention masks | 1 | queries taken as the first positions; the diagonal hidden; nothing hidden; -1,000,000 instead of $-\infty$; NaN for a query without keys |
 # | precision and scale | 1 | half precision inside; a log-sum-exp to base 2, without its maximum or without the sum; no division by $\sqrt D$; all heads with the keys of the first |
 #
 # **By hand.** One query, one key, everything 1: `out` is 1 and `lse` is 1. A candidate that counts sixteen keys, fifteen of them zeros, gives $e / (e + 15)$ = .15; one that loses an incomplete last tile gives 0. No input with 128 keys and tiles of 16 reveals either.
@@ -815,7 +815,7 @@ for causal in (False, True):
 # <details><summary>Fine print</summary>
 #
 # - Allowed are `q` $(H, T, D)$, `k` and `v` $(H, S, D)$ of finite float32, every axis from 1 to 64, `rows` and `columns` from 1 to 64, scores from -500 to 500.
-# - Every fault shows for some $(T, S)$ among (1, 1), (17, 17), (33, 33), (5, 37), (37, 5) and (20, 5), with two heads, $D$ = 16, tiles of 16 by 16 and numbers from `randn`; those of the group *maximum* perhaps only where in addition all scores are near 300, all near -300, or both occur. A fault may show only if causal, or only if not; only with more keys than queries, or with fewer. What shows is NaN, an infinity where none belongs, or a difference above 0.0001 for scores between -10 and 10.
+# - Every fault shows for some $(T, S)$ among (1, 1), (17, 17), (33, 33), (5, 37), (37, 5) and (20, 5), with two heads, $D$ = 16, tiles of 16 by 16 and numbers from `randn`; those of the group *running maximum* perhaps only where in addition all scores are near 300, all near -300, or both occur. A fault may show only if causal, or only if not; only with more keys than queries, or with fewer. What shows is NaN, an infinity where none belongs, or a difference above 0.0001 for scores between -10 and 10.
 # - An exception other than `AssertionError` means that your test is broken, and earns nothing. Returning False instead of a failing `assert` costs a fifth, once.
 # - Call the candidate at most a hundred times; one run may take five seconds. No candidate raises on an allowed call, or returns another shape or dtype. torch's softmax and attention may be used; your own exercise 3 does not exist in grading.
 #
