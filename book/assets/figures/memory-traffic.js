@@ -14,7 +14,6 @@ window.w2s.register("memory-traffic", function (stage, data, tools) {
   const places = { Q: 14, K: 34, V: 54, O: 74, S: 112, P: 232 }, parts = {};
   const label = (x, y, text, more) => svg("text", { class: "w2s-tick", x, y, "text-anchor": "middle", ...more }, text);
   const box = (x, y, width, height, more) => svg("rect", { class: "w2s-tile", x, y, width, height, rx: 3, ...more });
-  const channel = (rate) => 3 * rate / machine.slow;
 
   const picture = tools.picture({ viewBox: `0 0 ${wide} 284`, width: 520, class: "w2s-matrix" }, box(7, 18, 346, 124),
     label(180, 13, `HBM, ${Math.round(machine.hbm / 1e9)} GB`));
@@ -25,11 +24,10 @@ window.w2s.register("memory-traffic", function (stage, data, tools) {
   }
   const held = { Q: box(110, 210, 30, 34), K: box(150, 210, 30, 34), V: box(190, 210, 30, 34), S: box(230, 210, 44, 34), O: box(284, 210, 44, 34) };
   const arrow = svg("path", { class: "w2s-line", d: "" });
-  picture.node.append(box(98, 186, 254, 92, { class: "w2s-tile is-gone" }), ...Object.values(held), label(180, 203, `SRAM, ${Math.round(machine.sram / 1e6)} MB in all`, { x: 225 }),
+  picture.node.append(box(98, 186, 254, 92, { class: "w2s-tile is-gone" }), ...Object.values(held), label(225, 203, `SRAM, ${Math.round(machine.sram / 1e6)} MB in all, ${machine.fast / 1e12} TB/s`),
     ...[["Q", 125], ["K", 165], ["V", 205], ["scores", 252], ["out", 306]].map(([name, x]) => label(x, 260, name)), arrow,
     svg("path", { class: "w2s-line is-dotted hue-grey", "stroke-width": 1, d: `M${24 + dot} 214L98 186M${24 + dot} ${214 + dot}L98 278` }), box(24, 214, dot, dot, { class: "w2s-tile is-held", rx: 0 }),
-    label(26, 240, "to scale"), label(242, 168, `${(machine.slow / 1e12).toFixed(1)} TB/s, as wide as shown`, { "text-anchor": "start", x: 168 }),
-    svg("rect", { class: "w2s-tile is-held", x: 110, y: 266, width: 218, height: 0 }));
+    label(32, 266, "to scale"), label(242, 168, `${(machine.slow / 1e12).toFixed(1)} TB/s`, { "text-anchor": "start", x: 168 }));
 
   function walk(way) {  // each stop: what moved, between which tensors, and which rows of them
     const stops = [{ read: 0, written: 0, from: {}, into: {}, says: "Nothing has moved." }], whole = [0, T];
@@ -64,7 +62,6 @@ window.w2s.register("memory-traffic", function (stage, data, tools) {
     const inside = flash ? (now.at ? "QKVSO" : "") : Object.keys(here.from).concat(Object.keys(here.into)).join("").replace("P", "S");
     for (const [name, slot] of Object.entries(held)) set(slot, { class: `w2s-tile${inside.includes(name) ? " is-held" : ""}` });
     const up = Object.keys(here.into).length, down = Object.keys(here.from).length;
-    arrow.style.setProperty("stroke-width", channel(machine.slow));
     set(arrow, { class: `w2s-line hue-${up && !down ? "orange" : "blue"}`, d: `M156 145V183${down ? "M150 176l6 7 6-7" : ""}${up ? "M150 152l6-7 6 7" : ""}` });
     const other = flash ? "plain" : "flash";
     bars.show(["plain", "flash"].map((way) => ({ label: `${way} attention`, value: bytes(way, way === other ? ways[way].length - 1 : now.at),

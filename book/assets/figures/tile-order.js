@@ -20,6 +20,7 @@ window.w2s.register("tile-order", function (stage, data, tools) {
     for (let n = now.wave * together; n < Math.min(N * N, (now.wave + 1) * together); n += 1) found.push(tileOf(n, group));
     return { rows: new Set(found.map(([r]) => r)), columns: new Set(found.map(([, c]) => c)) };
   }
+  const bandsOf = (count) => `${count} ${count === 1 ? "band" : "bands"}`;
   const loads = (group) => N * (bands(group).rows.size + bands(group).columns.size);
 
   function draw() {
@@ -32,8 +33,8 @@ window.w2s.register("tile-order", function (stage, data, tools) {
     a.forEach((band, r) => set(band, { class: `w2s-tile${here.rows.has(r) ? " is-held" : ""}` }));
     b.forEach((band, c) => set(band, { class: `w2s-tile${here.columns.has(c) ? " is-held" : ""}` }));
     bars.show(data.groups.map((group) => ({ label: `groups of ${group}`, value: loads(group), hue: group === now.group ? "orange" : "grey" })), { most: N * (together + 1) });
-    picture.name(`${here.rows.size} bands of A and ${here.columns.size} bands of B are read.`);
-    tools.say(`Groups of ${now.group}, instances ${now.wave * together} to ${Math.min(N * N, (now.wave + 1) * together) - 1}: ${here.rows.size} bands of A and ${here.columns.size} of B, ${loads(now.group)} tiles.`);
+    picture.name(`${bandsOf(here.rows.size)} of A and ${bandsOf(here.columns.size)} of B are read.`);
+    tools.say(`Groups of ${now.group}, instances ${now.wave * together} to ${Math.min(N * N, (now.wave + 1) * together) - 1}: ${bandsOf(here.rows.size)} of A and ${bandsOf(here.columns.size)} of B, ${loads(now.group)} tiles.`);
     Object.assign(stage.dataset, { ...now, loads: loads(now.group) });
   }
   const picks = tools.choice({ legend: "Tile rows in a group", value: String(now.group), options: data.groups.map((group) => ({ key: String(group), label: String(group) })), onchange(key) { now.group = Number(key); draw(); } });
