@@ -460,7 +460,7 @@ if found is not None:
 #
 # 1. The result is written into the tensors that are given for it. Nothing is returned.
 # 2. Nothing outside the tensors is read or written, not even a number that is then discarded.
-# 3. Program instances run in any order. None may depend on what another one writes.
+# 3. Program instances run at the same time. None may access a number that another one stores: that is a **data race**.
 # 4. A call launches one kernel, once, and each instance does its own part of the work.
 # 5. The kernel compiles for a GPU.
 #
