@@ -76,7 +76,7 @@ from autograder.check import check
 
 
 def attempt(function, *arguments):
-    """What your function answers; None, and a friendly line, while it is not written yet."""
+    """The result of your function; None, and a friendly line, while it is not written yet."""
     try:
         return function(*arguments)
     except NotImplementedError:
@@ -93,27 +93,28 @@ progress("13")                                 # follows your checks
 # # Part 1. Memory traffic and online softmax
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_traffic-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. What moves?
+# ## 1. Memory traffic and FLOPs
 #
-# - **What it is for**: a GPU multiplies much faster than it reads. Whether a change makes attention faster is seen in such a count, before anybody writes a kernel.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 5
-# - **Needs**: how many numbers a matrix has.
-# - **Paper**: Dao et al. (2022), section 3.2 and algorithm 0; Dao (2023), section 3.1, for the order of the loops.
+# **Why.** A GPU multiplies much faster than it reads. This count tells, before anybody writes a kernel, whether a change can make attention faster.
 #
-# **What to predict.** One head has $N$ queries, $N$ keys and $N$ values of $D$ numbers, each of `size` bytes. Nothing is causal, and each table is moved as a whole. Return a dictionary of three whole numbers:
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 5 · **Paper** Dao et al. (2022), section 3.2 and algorithm 0; Dao (2023), section 3.1
 #
-# - `"plain"`: the bytes that plain attention reads and writes, in three steps that each read all their inputs from memory and write their result back: scores from $Q$ and $K$; shares from scores, $N \times N$ both; the output from shares and $V$;
-# - `"flash"`: the bytes that flash attention reads and writes, with `rows` queries in a tile. Each tile of queries is read once, then walks over all of $K$ and $V$, and then writes its rows of the output. The tile at the end may be smaller: it walks over all keys like the others. Beside the output each query leaves **one number of 4 bytes**, whatever `size` is, the log-sum-exp;
-# - `"operations"`: the multiplications and additions, each counted as one, of the **two products of matrices** in flash attention: $QK^\top$, and shares times $V$. A product that sums over $m$ numbers counts $2m$ for each number of its result. Scaling, `exp` and the running sums are left out.
+# One head has $N$ queries, keys and values of dimension $D$, stored in `size` bytes per number. There is no mask. Plain attention runs three kernels, each of which reads its inputs from HBM and writes its result back. FlashAttention reads a tile of `rows` queries once, streams all keys and values past it, and writes its rows of the output:
 #
-# **By hand.** $N = 8$, $D = 4$, `rows` = 4, 2 bytes. *Plain*: scores 32 + 32 + 64, shares 64 + 64, output 64 + 32 + 32: 384 numbers, **768** bytes. *Flash*: two tiles, each with 16 + 64 + 16 numbers: 192 numbers and 8 times 4 bytes, **416**. *Operations*: 64 scores of 8 operations, and 32 outputs of 16: **1024**.
+# $$\text{plain} = \text{size} \cdot (4ND + 4N^2) \qquad \text{flash} = \text{size} \cdot \big(2ND + \text{tiles} \cdot 2ND\big) + 4N$$
+#
+# Write `predict_traffic(N, D, rows, size)` for four ints. It returns a dictionary of three ints:
+#
+# - `"plain"`: bytes read and written by the kernels *scores* (from $Q$ and $K$), *softmax* (scores to attention weights, both $N \times N$) and *output* (from attention weights and $V$);
+# - `"flash"`: bytes read and written by FlashAttention, including one log-sum-exp of **4 bytes** per query, whatever `size` is;
+# - `"operations"`: the FLOPs of the two matrix products in FlashAttention, $QK^\top$ and attention weights times $V$. A product that sums over $m$ numbers counts $2m$ for each number of its result.
+#
+# **By hand.** $N = 8$, $D = 4$, `rows` = 4, `size` = 2. *Plain*: scores 32 + 32 + 64, softmax 64 + 64, output 64 + 32 + 32, which are 384 numbers or **768** bytes. *Flash*: two tiles, each with 16 + 64 + 16 numbers, and 8 times 4 bytes: **416**. *Operations*: 64 scores of 8 FLOPs and 32 outputs of 16: **1024**.
 #
 # **Rules**
-#
-# - `rows` may be larger than $N$: then there is one tile, of $N$ rows.
-# - The numbers may be large: count in ints, no floats.
-#
-# **In**: four ints: `N` and `rows` from 1 to a million, `D` from 1 to 1024, `size` from 1 to 8. **Out**: a dictionary of three ints.
+# 1. The last tile may be smaller; it reads all keys and values like the others.
+# 2. `rows` may exceed $N$. Then there is one tile, with $N$ queries.
+# 3. Count in ints; floats lose digits of large numbers.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -122,12 +123,12 @@ progress("13")                                 # follows your checks
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Count numbers first. Plain: $N D$ four times, $N^2$ four times. Flash: $N D$ twice, and $2 N D$ for each tile. Multiply by `size`, and then add what has 4 bytes. The products are those of plain attention.
+# Count numbers first. Plain: $ND$ four times, $N^2$ four times. Flash: $ND$ twice, and $2ND$ for each tile. Multiply by `size`, then add what has 4 bytes. The FLOPs are those of plain attention.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A library's books are compared, each with each. The reader carries `armful` books to a desk, and has all others brought past one by one.
+# A library compares its books, each with each. A reader carries `armful` books to a desk and has all books brought past, one by one.
 #
 # ```python
 # def carried(books, armful):
@@ -136,6 +137,11 @@ progress("13")                                 # follows your checks
 # ```
 #
 # `carried(10, 4)` carries 10 to the desk and 30 past it.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `N` and `rows` are from 1 to a million, `D` from 1 to 1024, `size` from 1 to 8. Each matrix is read as a whole. Scaling, exponentials and the running sums are not counted.
 #
 # </details>
 
@@ -152,7 +158,7 @@ def predict_traffic(N: int, D: int, rows: int, size: int) -> dict[str, int]:
 check(predict_traffic)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_traffic-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# One head of the chapter's first page, and one of 8,192 words. An H100 multiplies 295 times in 16 bits while it moves one byte: below that it waits for its memory.
+# The head of the chapter's pages, and one of 8,192 tokens. An H100's ridge point is 295 FLOPs per byte in 16 bits: below that, it waits for HBM.
 
 # %% nbgrader={"grade": false, "grade_id": "look-predict_traffic", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for length, width, rows, size in ((1024, 64, 128, 2), (8192, 64, 128, 2), (8192, 128, 128, 2), (8192, 128, 1, 2)):
@@ -162,41 +168,40 @@ for length, width, rows, size in ((1024, 64, 128, 2), (8192, 64, 128, 2), (8192,
               f"{found['operations'] / found['plain']:>4.0f} or {found['operations'] / found['flash']:>4.0f} operations a byte")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "merge-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. Merge two pieces
+# ## 2. Merge two parts of a softmax
 #
-# - **What it is for**: this is why a softmax can be made from pieces, in any order, on any number of processors. Flash attention uses it tile after tile, ring attention machine after machine, and a server that decodes long texts cuts its cache by it.
-# - **Difficulty** 2 of 5 · **Time** 13 minutes · **Points** 5
-# - **Needs**: `exp`, `torch.maximum`.
-# - **Paper**: Milakov and Gimelshein (2018), section 3.1, for the sum; Dao et al. (2022), section 3.1, for the mixture.
+# **Why.** A softmax can be computed in parts, in any order, by any number of processors. FlashAttention relies on it tile after tile, ring attention GPU after GPU, and decoding kernels split long caches by it.
 #
-# **The idea.** A piece has seen some of a row's scores $s_j$, each with a value $v_j$ of $D$ numbers. It keeps three things:
+# **Difficulty** 2 of 5 · **Time** 13 minutes · **Points** 5 · **Paper** Milakov and Gimelshein (2018), section 3.1; Dao et al. (2022), section 3.1
 #
-# $$m = \max_j s_j \qquad \ell = \sum_j e^{s_j - m} \qquad o = \sum_j e^{s_j - m}\, v_j$$
+# A part has seen some scores $s_j$ of a row, each with a value $v_j \in \mathbb{R}^D$. It keeps a **maximum**, a **sum** and an **accumulator**:
 #
-# the **peak**, the **sum**, and the **mixture**, both relative to the peak. The softmax's answer would be $o / \ell$. Write `merge(one, other)`: from two pieces, for $R$ rows at once, make the piece that has seen the scores of both.
+# $$m = \max_j s_j \qquad \ell = \sum_j e^{s_j - m} \qquad a = \sum_j e^{s_j - m}\, v_j$$
 #
-# **By hand.** In powers of 2, to keep the numbers round. One piece saw the scores 1 and 3, with values 15 and 0: peak 3, sum ¼ + 1 = 1.25, mixture 3.75. The other saw 4 and 2 with values 0 and 15: peak 4, sum 1.25, mixture 3.75. Together the peak is **4**; the first piece shrinks by ½; the sum is .625 + 1.25 = **1.875**, the mixture 1.875 + 3.75 = **5.625**. The answer is 5.625 / 1.875 = 3, as in one go. In your function powers are those of $e$: the peaks above are $3 \ln 2$ and $4 \ln 2$ there, and the rest is as here.
+# The softmax average of the part is $a / \ell$. Two parts merge into one that has seen the scores of both: rescale each to the larger maximum, then add.
+#
+# Write `merge(one, other)`. Each part is a tuple of float32 tensors: maximum `(R)`, sum `(R)`, accumulator `(R, D)`, for $R$ rows at once. The result is such a tuple.
+#
+# **By hand.** In powers of 2, to keep the numbers clean. One part saw the scores 1 and 3 with values 15 and 0: maximum 3, sum ¼ + 1 = 1.25, accumulator 3.75. The other saw 4 and 2 with values 0 and 15: maximum 4, sum 1.25, accumulator 3.75. Merged, the maximum is **4**; the first part is multiplied by ½; the sum is 0.625 + 1.25 = **1.875**, the accumulator 1.875 + 3.75 = **5.625**. The average is 5.625 / 1.875 = 3, as from the whole row. Your function uses powers of $e$: there the maxima are $3 \ln 2$ and $4 \ln 2$, and the rest is the same.
 #
 # **Rules**
-#
-# - A piece that has seen no score has the peak $-\infty$, and 0 in its sum and mixture. In one call some rows may be empty and others not. Two empty ones make an empty one. Nothing is ever NaN.
-# - Return the sum and the mixture, not the mean.
-#
-# **In**: two tuples of float32 tensors: peak $(R)$, from -10,000 to 10,000 or $-\infty$; sum $(R)$, from 1 to 1000, or 0 where the peak is $-\infty$; mixture $(R, D)$. **Out**: such a tuple.
+# 1. Return the sum and the accumulator, not their quotient.
+# 2. A part that has seen no score has the maximum $-\infty$ and zeros in sum and accumulator. Two such parts merge into another. Nothing is ever NaN.
+# 3. In one call, some rows may be empty and others not.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# The new peak is that of one of the two. What happens to the other's sum when its peak is replaced by a larger one?
+# The merged maximum is that of one of the two parts. What happens to the other's sum when its maximum is replaced by a larger one?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `peak = torch.maximum(...)`. Two factors, one for each side: exp(its peak - `peak`). Where `peak` is $-\infty$, both are $-\infty - (-\infty)$: replace `peak` there by 0 before you subtract. Then both sums and both mixtures are added, each times its factor; the mixture needs one more axis.
+# `torch.maximum` gives the merged maximum. One factor for each side: exp(its maximum − the merged one). Where the merged one is $-\infty$, both are $-\infty - (-\infty)$: put 0 there before you subtract. Then add both sums and both accumulators, each times its factor; the accumulator needs one more axis.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Two prices in currencies of their own, each with how many dollars the currency is worth; the sum in the currency that is worth more.
+# Two prices in different currencies, each with the currency's value in dollars; their sum in the more valuable currency.
 #
 # ```python
 # def total(one, other):
@@ -208,13 +213,18 @@ for length, width, rows, size in ((1024, 64, 128, 2), (8192, 64, 128, 2), (8192,
 # `total((2.0, 10.0), (4.0, 1.0))` is `(4.0, 6.0)`.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# A maximum is from -10,000 to 10,000 or $-\infty$; a sum is from 1 to 1000, or 0 where the maximum is $-\infty$.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
 Piece = tuple[Float[Tensor, " R"], Float[Tensor, " R"], Float[Tensor, "R D"]]
 
 
 def merge(one: Piece, other: Piece) -> Piece:
-    """The piece that has seen what both have seen: its peak, its sum, its mixture."""
+    """The part that has seen the scores of both: its maximum, sum and accumulator."""
     ### BEGIN SOLUTION
     top = torch.maximum(one[0], other[0])
     ground = torch.where(top == -torch.inf, 0.0, top)
@@ -226,7 +236,7 @@ def merge(one: Piece, other: Piece) -> Piece:
 check(merge)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "merge-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A row of a thousand scores, cut into pieces in many ways: the answer is the same up to rounding. The pieces are merged from the left, from the right, and in pairs.
+# A row of a thousand scores, cut into parts in three ways and merged from the left and from the right: the averages agree up to rounding.
 
 # %% nbgrader={"grade": false, "grade_id": "look-merge", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from functools import reduce
@@ -247,42 +257,41 @@ if attempt(merge, *cuts[300][:2]) is not None:
 # # Part 2. Tiled attention
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "flash_forward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. Attention, tile by tile
+# ## 3. FlashAttention in torch
 #
-# - **What it is for**: the algorithm, in torch. A kernel does the same steps in the same order, and is tested against such a twin.
-# - **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 9
-# - **Needs**: exercise 2, batched products.
-# - **Paper**: Dao (2023), algorithm 1; Dao et al. (2022), algorithm 1, has the loops the other way round.
+# **Why.** This is the algorithm itself. A kernel does the same steps in the same order, and is tested against a function like this one.
 #
-# **The idea.** In each head, cut the queries into tiles of `rows` and the keys into tiles of `columns`. For each tile of queries keep a peak, a sum and a mixture for each of its rows. Walk over the tiles of keys: make the scores of this tile of the table, merge them into the three, forget them. At the end divide the mixture by the sum, once. Write `flash_forward(q, k, v, rows, columns, causal)`, which returns two tensors:
+# **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 9 · **Paper** Dao (2023), algorithm 1
 #
-# - `out`, $(H, T, D)$: what attention gives;
-# - `lse`, $(H, T)$: for each query $\log \sum_j e^{s_j}$ over the scores that it sees, the **log-sum-exp**. It is the peak plus the logarithm of the sum, and it is all that the backward pass needs of the softmax.
+# In each head, cut the queries into tiles of `rows` and the keys into tiles of `columns`. For each tile of queries keep a running maximum $m$, sum $\ell$ and accumulator $A$ per query. For each tile of keys compute the scores $S$ of this pair of tiles, and update as in exercise 2:
 #
-# **By hand.** One head, one query, $D = 1$, so that nothing is divided: $q$ = 1, keys $\ln 2$ · (1, 3, 4, 2), values 15, 0, 0, 15, `columns` = 2. The tiles are the two pieces of exercise 2. `out` is **3**, and `lse` is $4 \ln 2 + \ln 1.875 = \ln 30$ = **3.401**, since 2 + 8 + 16 + 4 = 30.
+# $$m' = \max(m, \operatorname{rowmax} S) \qquad \ell \leftarrow e^{m - m'} \ell + \operatorname{rowsum} e^{S - m'} \qquad A \leftarrow e^{m - m'} A + e^{S - m'} V$$
+#
+# At the end divide once: $O = A / \ell$. The **log-sum-exp** $L = m + \ln \ell$ is all that the backward pass needs of the softmax.
+#
+# Write `flash_forward(q, k, v, rows, columns, causal)`. `q` is `(H, T, D)`, `k` and `v` are `(H, S, D)`, all float32; `rows` and `columns` are ints. It returns `out` `(H, T, D)` and `lse` `(H, T)`.
+#
+# **By hand.** One head, one query, $D = 1$: $q$ = 1, keys $\ln 2$ · (1, 3, 4, 2), values 15, 0, 0, 15, `columns` = 2. The tiles are the two parts of exercise 2. `out` is **3**, and `lse` is $4 \ln 2 + \ln 1.875 = \ln 30$ = **3.401**, since 2 + 8 + 16 + 4 = 30.
 #
 # **Rules**
-#
-# - Tiles at the end may be smaller. `rows` and `columns` may be larger than the text.
-# - Causal as in the rules of all exercises: query $t$ stands at place $t + S - T$. A query that sees no key has zeros in `out`, and $-\infty$ in `lse`.
-# - Scores may be as large as 300 and as low as -300, all of a row too. There `out` and `lse` are compared to three digits, and to 0.001 near 0.
-# - **Memory.** Of the table of scores, and of a mask for it, there is never more at once than one tile of every head, `rows` by `columns`. This is asked three times, with one head, $D$ = 1 and tiles of 512 by 512: with 40,960 queries and 128 keys, with 128 queries and 40,960 keys, and causal with 4,096 queries and 5,120 keys. All tensors that your function holds at once must fit into 6 MiB there; a table or a mask of all queries by all keys does not. Torch's tensors are what is counted.
-#
-# **In**: `q` $(H, T, D)$, `k` and `v` $(H, S, D)$, float32; `rows` and `columns` ints from 1 to 512; `causal` True or False. **Out**: a tuple of two float32 tensors.
+# 1. Tiles at the end may be smaller; `rows` and `columns` may exceed the lengths.
+# 2. A query that attends to no key has zeros in `out` and $-\infty$ in `lse`.
+# 3. Scores may all be near 300, or all near -300.
+# 4. **Memory.** Of scores and masks, never hold more than one tile of every head, `rows` by `columns`. The memory test gives the call 6 MiB, where all scores or a full mask do not fit.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# All heads do the same at the same time: the head can stay the first axis of everything. What are the shapes of the peak, the sum and the mixture of one tile of queries?
+# All heads do the same at the same time, so the head can stay the first axis of everything. What are the shapes of maximum, sum and accumulator for one tile of queries?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Two loops over `range(0, T, rows)` and `range(0, S, columns)`; slices end where the tensor ends. Scores by `@`; where a query may not see a key, `masked_fill` with $-\infty$. Start the peak at a finite number that is lower than every score, such as -1e30: then $-\infty$ is never subtracted from $-\infty$. The new peak is the larger of the old one and the tile's. The old sum and the old mixture times exp(old peak - new peak), plus the tile's. At the end, a sum of 0 marks a query that saw nothing.
+# Two loops over `range(0, T, rows)` and `range(0, S, columns)`; slices end where the tensor ends. Scores by `@`; where a query may not attend to a key, `masked_fill` with $-\infty$. Start the maximum at a finite number below every score, such as -1e30, so that $-\infty$ is never subtracted from $-\infty$. At the end, a sum of 0 marks a query without a key.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# The mean and the largest of each row of a matrix, read in tiles, with only two numbers a row kept.
+# The mean and the largest number of each row of a matrix, read in tiles, with two numbers kept per row.
 #
 # ```python
 # def mean_and_largest(x, columns):
@@ -294,11 +303,16 @@ if attempt(merge, *cuts[300][:2]) is not None:
 # ```
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `rows` and `columns` are from 1 to 512. Where scores reach hundreds, `out` and `lse` are compared to three digits, and to 0.001 near 0. The memory test runs twice: with one head, $D$ = 8, 4,096 queries, 128 keys and tiles of 128 by 128; and causal with two heads, $D$ = 2, 1,280 queries, as many keys and tiles of 128 by 128. It counts all torch tensors that your function holds at once.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "flash_forward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def flash_forward(q: Float[Tensor, "H T D"], k: Float[Tensor, "H S D"], v: Float[Tensor, "H S D"], rows: int, columns: int,
                   causal: bool) -> tuple[Float[Tensor, "H T D"], Float[Tensor, "H T"]]:
-    """Attention and its log-sum-exp, of which only a tile of scores exists at a time."""
+    """Attention and its log-sum-exp, with one tile of scores at a time."""
     ### BEGIN SOLUTION
     (H, T, D), S = q.shape, k.shape[1]
     result, ends = q.new_empty(H, T, D), q.new_empty(H, T)
@@ -324,7 +338,7 @@ def flash_forward(q: Float[Tensor, "H T D"], k: Float[Tensor, "H S D"], v: Float
 check(flash_forward)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "flash_forward-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand; then a text of 300 against torch's own attention, and the most numbers that any one tensor has on the way.
+# The example by hand; then 300 tokens against PyTorch's attention, and the sizes of the full score matrix and of a tile.
 
 # %% nbgrader={"grade": false, "grade_id": "look-flash_forward", "locked": true, "schema_version": 3, "solution": false, "task": false}
 q, k, v = torch.ones(1, 1, 1), torch.tensor([1.0, 3.0, 4.0, 2.0]).view(1, 4, 1) * torch.tensor(2.0).log(), torch.tensor([15.0, 0.0, 0.0, 15.0]).view(1, 4, 1)
@@ -336,47 +350,45 @@ if found is not None:
     for causal in (False, True):
         theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
         print(f"causal {causal!s:<5}: apart from torch's by {(flash_forward(q, k, v, 64, 64, causal)[0] - theirs).abs().max().item():.0e}; "
-              f"the table would have {4 * 300 * 300:,} numbers, a tile of four heads has {4 * 64 * 64:,}")
+              f"all scores would be {4 * 300 * 300:,} numbers, a tile of four heads has {4 * 64 * 64:,}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "flash_backward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. And back
+# ## 4. The backward pass
 #
-# - **What it is for**: in training most of the time goes into the backward pass. It is also where attention's largest tensors used to wait, from the forward pass on, until somebody needed them.
-# - **Difficulty** 5 of 5 · **Time** 30 minutes · **Points** 8
-# - **Needs**: exercise 3; no autograd: the formulas stand below.
-# - **Paper**: Dao et al. (2022), algorithm 4 and appendix B.2; Dao (2023), section 3.1.2.
+# **Why.** Most of the time of training goes into the backward pass. It is also where attention's largest tensors used to wait, from the forward pass on.
 #
-# **The idea.** Nothing of the table was kept, so each tile of it is computed again. The log-sum-exp $L$ makes that cheap: the weights are $P_{ij} = e^{s_{ij} - L_i}$ at once, with no peak and no sum. With $dO$, the gradient of the output:
+# **Difficulty** 5 of 5 · **Time** 30 minutes · **Points** 8 · **Paper** Dao et al. (2022), algorithm 4 and appendix B.2; Dao (2023), section 3.1.2
+#
+# No scores were kept, so each tile is computed again. The log-sum-exp $L$ makes that cheap: the attention weights are $P_{ij} = e^{s_{ij} - L_i}$, without a maximum and a sum. With $dO$, the gradient of the output:
 #
 # $$dV = P^\top dO \qquad \delta_i = \sum_d dO_{id}\, O_{id} \qquad dS = P \circ (dO\, V^\top - \delta) \qquad dQ = \tfrac{1}{\sqrt D}\, dS\, K \qquad dK = \tfrac{1}{\sqrt D}\, dS^\top Q$$
 #
-# $\delta$ is one number a query; it stands for $\sum_j P_{ij}\, dP_{ij}$, which would need the whole row. Write `flash_backward(grad, q, k, v, out, lse, rows, columns, causal)`, which returns `dq`, `dk` and `dv`.
+# $\delta$ is one number per query. It equals $\sum_j P_{ij}\, dP_{ij}$, which would need the whole row.
 #
-# **Groups.** There may be fewer heads of keys and values, $K$, than of queries, $H$. The first $H / K$ heads of queries share the first head of keys and values, the next $H / K$ the second, and so on. What several heads give to the same `dk` and `dv` adds up.
+# **Grouped heads.** There may be fewer KV heads, $K$, than query heads, $H$. The first $H / K$ query heads share KV head 0, the next $H / K$ share KV head 1, and so on. The contributions of several heads to the same `dk` and `dv` add up.
 #
-# **By hand.** One head, one query, two keys, $D = 1$: $q$ = 0, keys 1 and -1, values 4 and 0, so that both weights are ½ and the output is 2. With $dO$ = 1: $dV$ = (½, ½). $dO\,V^\top$ = (4, 0), $\delta$ = 2, $dS$ = ½ · (2, -2) = (1, -1). $dQ$ = 1 · 1 + (-1) · (-1) = **2**, and $dK$ = (**0**, **0**), since $q$ = 0.
+# Write `flash_backward(grad, q, k, v, out, lse, rows, columns, causal)`. `grad`, `q` and `out` are `(H, T, D)`, `k` and `v` are `(K, S, D)`, `lse` is `(H, T)`, all float32. It returns `dq`, `dk` and `dv` in the shapes of `q`, `k` and `v`.
+#
+# **By hand.** One head, one query, two keys, $D = 1$: $q$ = 0, keys 1 and -1, values 4 and 0, so both weights are ½ and the output is 2. With $dO$ = 1: $dV$ = (½, ½). $dO\,V^\top$ = (4, 0), $\delta$ = 2, $dS$ = ½ · (2, -2) = (1, -1). $dQ$ = 1 · 1 + (-1) · (-1) = **2**, and $dK$ = (**0**, **0**), since $q$ = 0.
 #
 # **Rules**
-#
-# - Tiles at the end may be smaller. `rows` and `columns` may be larger than the text.
-# - Causal as before; `lse` is $-\infty$ for a query that sees no key. Such a query gives and gets nothing: zeros, and no NaN.
-# - **Memory**: as in exercise 3. This is asked not causal, in 6 MiB, with one head, $D$ = 1 and tiles of 512 by 512: with 128 queries and 40,960 keys, and with 40,960 queries and 128 keys. Scores are between -300 and 300 here too.
-#
-# **In**: `grad`, `q` and `out` $(H, T, D)$; `k` and `v` $(K, S, D)$, $H$ a multiple of $K$; `lse` $(H, T)$, all float32, where `out` and `lse` are what exercise 3 gives; `rows` and `columns` ints from 1 to 512. **Out**: a tuple of three float32 tensors in the shapes of `q`, `k` and `v`.
+# 1. Tiles at the end may be smaller; `rows` and `columns` may exceed the lengths.
+# 2. A query that attends to no key has $-\infty$ in `lse`. It contributes and receives zeros, and no NaN.
+# 3. **Memory**: as in exercise 3, with 6 MiB.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What of the formulas belongs to a row as a whole, what to one tile? And to which of the three results does a tile of the table add something?
+# Which of the formulas concern a row as a whole, and which a single tile? To which of the three results does a tile contribute?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Let three results of zeros grow. Two loops as in exercise 3, in either order. In each tile: scores, weights by `exp(scores - lse)`, 0 where the query may not see the key, the scores' gradient; then three `+=`. Where `lse` is $-\infty$, put another number there first: those weights are wiped away by the mask. For groups: give `q`, `grad` and `lse` two axes of heads at the beginning, `unflatten(0, (K, -1))`, so that no key is copied; what a tile adds to the gradients of k and v is summed over the second, `.sum(1)`.
+# Start with three results of zeros. Two loops as in exercise 3, in either order. In each tile: scores, weights by `exp(scores - lse)`, 0 where the query may not attend, the gradient of the scores; then three `+=`. Where `lse` is $-\infty$, put another number there first; the mask erases those weights. For groups: give `q`, `grad` and `lse` two axes of heads at the beginning, `unflatten(0, (K, -1))`, so that no key is copied, and sum the contributions to `dk` and `dv` over the second.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# The gradient of the sum of `weights * (x @ y.T) ** 2`, by tiles of y, where `weights` are given.
+# The gradient of the sum of `weights * (x @ y.T) ** 2`, by tiles of y, for given `weights`.
 #
 # ```python
 # def squares_backward(weights, x, y, columns):
@@ -388,6 +400,11 @@ if found is not None:
 #         dy[part] += ds.T @ x
 #     return dx, dy
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $H$ is a multiple of $K$; `rows` and `columns` are from 1 to 512. `out` and `lse` are what exercise 3 returns. Scores are between -300 and 300. The memory test is not causal, with tiles of 128 by 128: two heads, $D$ = 2, 128 queries and 4,096 keys; and one head, $D$ = 4, 4,096 queries and 128 keys.
 #
 # </details>
 
@@ -419,7 +436,7 @@ def flash_backward(grad: Float[Tensor, "H T D"], q: Float[Tensor, "H T D"], k: F
 check(flash_backward)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "flash_backward-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Your two functions against autograd through the plain formula, for twelve heads of queries over four of keys.
+# Your two functions against autograd through the plain formula, for twelve query heads and four KV heads.
 
 # %% nbgrader={"grade": false, "grade_id": "look-flash_backward", "locked": true, "schema_version": 3, "solution": false, "task": false}
 torch.manual_seed(3)
@@ -437,45 +454,56 @@ if found is not None:
 # ---
 # # Part 3. Triton kernels
 #
-# A **kernel** is a function that a GPU starts many times at once. Each start is a **program**; `tl.program_id(0)` tells it its number. `kernel[grid](...)` starts one for each place of the grid, a tuple of one to three numbers. A tensor among the arguments arrives as the **address** of its first number. `tl.load(x + places, mask=..., other=...)` reads from x at a block of places, counted in numbers and not in bytes; `tl.store` writes. Places where the mask is False are neither read nor written, and `other` stands there for what was not read. Arguments marked `tl.constexpr` are known when the kernel is compiled; sizes of blocks (`tl.arange(0, BLOCK)`) must be, and are powers of two.
+# A **kernel** runs as many **program instances** in parallel; `tl.program_id(0)` is the index of an instance. `kernel[grid](...)` starts one for each index of the grid, a tuple of one to three sizes. A tensor among the arguments arrives as a **pointer** to its first number. `tl.load(x + offsets, mask=..., other=...)` reads a block of numbers at these offsets; `tl.store` writes one. Lanes whose mask is False are neither read nor written, and a load puts `other` there. Arguments marked `tl.constexpr` are known at compile time; the length of `tl.arange(0, BLOCK)` must be, and is a power of two.
 #
-# **Rules for the three kernels.** You write two functions in one cell: the kernel, and the one that starts it. The kernel's arguments, and its name, are yours to change.
+# **Rules for the three kernels.** You write two functions in one cell: the kernel, and the function that launches it. The kernel's name and arguments are yours to change.
 #
-# - The result is written into the tensors that are given for it. Nothing is returned.
-# - Nothing outside the tensors is read or written, not even a number that is then thrown away: a GPU has something else there. The check refuses such a load in words before it happens.
-# - Programs run in any order. None may wait for what another one writes.
-# - The numbers are computed in kernels. What these read, write and multiply is counted and looked at.
-# - A call starts one kernel, once, and each program does the part that is its own. A grid in which one program does the work of all is none.
-# - The kernel compiles for a GPU. The interpreter is Python, and takes `break`, `return` in the middle of a loop, `sum(...)`, a variable that changes its shape, and `tl.dot` of blocks with a side below 16; a compiler does not. Inside a kernel use what `tl` has, `range`, `if`, and helpers marked `@triton.jit`. Names from outside of it must be such helpers, or `tl` itself.
-# - One call takes seconds at most, at sizes that the statement names: the interpreter takes about a millisecond for each load.
+# 1. The result is written into the tensors that are given for it. Nothing is returned.
+# 2. Nothing outside the tensors is read or written, not even a number that is then discarded.
+# 3. Program instances run at the same time. None may access a number that another one stores: that is a **data race**.
+# 4. A call launches one kernel, once, and each instance does its own part of the work.
+# 5. The kernel compiles for a GPU.
+#
+# <details><summary>Fine print</summary>
+#
+# - *Compiling.* The interpreter is Python and accepts `break`, `return` inside a loop, `sum(...)`, a variable that changes its shape, and `tl.dot` of blocks with a side below 16; the compiler does not. Use what `tl` has, `range`, `if`, and helpers marked `@triton.jit`. Names from outside must be such helpers, or `tl` itself.
+# - *Counting.* The numbers are computed in kernels. What these read, write and multiply is counted. A grid in which one instance does all the work does not count as one.
+# - *Time.* One call takes a few seconds at most, at the sizes that the statement names: the interpreter needs about a millisecond for each load.
+#
+# </details>
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "add-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. The first kernel
+# ## 5. Vector addition
 #
-# - **What it is for**: it has all that every kernel has, and nothing else: a program that finds its numbers, and a mask where they end.
-# - **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 4
-# - **Needs**: the lines above.
-# - **Paper**: Tillet et al. (2019), section 3.
+# **Why.** It has everything that each kernel needs, and nothing else: an instance that finds its numbers, and a mask where they end.
 #
-# **The idea.** Write `add(x, y, out, block)`, which writes `x + y` into `out`. Each program owns `block` numbers, best those that lie side by side, and there are as many programs as are needed, no more. Each number of x and of y is read once.
+# **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 4 · **Paper** Tillet et al. (2019), section 3
 #
-# **By hand.** Ten numbers, `block` = 4: **3** programs. The last one owns the places 8, 9, 10 and 11, and masks **two** of them.
+# Lane $i$ of program instance $p$ handles the number at offset
 #
-# **In**: `x`, `y` and `out` float32 $(N)$, each with its numbers side by side in memory, $N$ from 1 to 2000; `block` a power of two from 1 to 1024, with at most 40 programs. **Out**: nothing; `out` holds the sums.
+# $$\text{offset} = p \cdot \text{block} + i, \qquad \text{masked unless offset} < N .$$
+#
+# Write `add(x, y, out, block)`, which writes `x + y` into `out`. All three are float32 `(N)`; `block` is a power of two.
+#
+# **By hand.** Ten numbers, `block` = 4: **3** instances. The last one handles offsets 8 to 11 and masks **two** of them.
+#
+# **Rules**
+# 1. Each instance handles `block` numbers, best contiguous ones. There are as many instances as needed, and no more.
+# 2. Each number of `x` and of `y` is read once, each of `out` written once.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Program 0 owns the places 0 to `block` - 1. Which does program 1 own? And which of the last program's places are none?
+# Instance 0 handles offsets 0 to `block` - 1. Which does instance 1 handle? And which offsets of the last instance do not exist?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# In the kernel: the program's number times `BLOCK`, plus `tl.arange(0, BLOCK)`. A mask by comparing with the length. Two loads and one store, each with this mask. Outside: `add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)`; `triton.cdiv` divides and rounds up.
+# In the kernel: the instance's index times `BLOCK`, plus `tl.arange(0, BLOCK)`. A mask by comparing with the length. Two loads and one store, each with this mask. Outside: `add_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)`; `triton.cdiv` divides and rounds up.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Every second number of x, negated, where programs own results and look for what they need.
+# Every second number of x, negated, where instances own results and load what they need.
 #
 # ```python
 # @triton.jit
@@ -485,11 +513,16 @@ if found is not None:
 # ```
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# $N$ is from 1 to 2000, `block` from 1 to 1024, with at most 40 instances. The three vectors are contiguous.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "add", "locked": false, "schema_version": 3, "solution": true, "task": false}
 @triton.jit
 def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
-    """One program: its block of x + y."""
+    """One program instance: its block of x + y."""
     ### BEGIN SOLUTION
     mine = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = mine < length
@@ -507,7 +540,7 @@ def add(x: Float[Tensor, "N"], y: Float[Tensor, "N"], out: Float[Tensor, "N"], b
 check(add)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "add-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand. What was in `out` before must not matter: it is NaN here.
+# The example by hand. What was in `out` before must not matter: here it is NaN.
 
 # %% nbgrader={"grade": false, "grade_id": "look-add", "locked": true, "schema_version": 3, "solution": false, "task": false}
 x, y, out = torch.arange(10.0), 10 * torch.arange(10.0), torch.full((10,), torch.nan)
@@ -515,38 +548,38 @@ attempt(add, x, y, out, 4)
 print(out.tolist())
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "softmax-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. A softmax in one pass
+# ## 6. Row softmax
 #
-# - **What it is for**: a row that is longer than what a program can hold is the case that made the online softmax. It is also flash attention without the values.
-# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6
-# - **Needs**: exercises 2 and 5.
-# - **Paper**: Milakov and Gimelshein (2018), algorithm 3.
+# **Why.** A row that does not fit into one block is what the online softmax was made for. It is also flash attention without the values.
 #
-# **The idea.** Write `softmax(x, out, block)`, which writes the softmax of each row of x into the same row of `out`. One program works on one row, and holds `block` numbers of it at a time. It walks over the row **once** for the peak and the sum together, and once more to write: so each number of x is read at most twice, and each number of `out` written once.
+# **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Milakov and Gimelshein (2018), algorithm 3
 #
-# **By hand.** The row $\ln 2$ · (1, 3, 4, 2) with `block` = 2. After the first block the peak is $3 \ln 2$ and the sum 1.25, after the second $4 \ln 2$ and 1.875. Written is ⅛ / 1.875 = **.067**, ½ / 1.875 = **.267**, then **.533** and **.133**.
+# One program instance processes one row and holds `block` numbers of it at a time. It goes through the row **once** for maximum and sum together, and once more to write:
+#
+# $$m' = \max\big(m, \max_j x_j\big) \qquad \ell \leftarrow e^{m - m'} \ell + \sum_j e^{x_j - m'} \qquad \text{out}_j = e^{x_j - m} / \ell$$
+#
+# Write `softmax(x, out, block)`, which writes the softmax of each row of `x` into the same row of `out`. Both are float32 `(R, C)`; `block` is a power of two.
+#
+# **By hand.** The row $\ln 2$ · (1, 3, 4, 2) with `block` = 2. After the first block the maximum is $3 \ln 2$ and the sum 1.25, after the second $4 \ln 2$ and 1.875. The output is ⅛ / 1.875 = **.067**, ½ / 1.875 = **.267**, then **.533** and **.133**.
 #
 # **Rules**
-#
-# - Rows may lie apart in memory: row $r$ of x begins at `r * x.stride(0)`, and that may be more than $C$. The numbers of a row lie side by side. The same holds for `out`, with a stride of its own. What lies between the rows belongs to neither: it is not read or written.
-# - The last block of a row may be ragged. What `other` puts in place of numbers that are not there must change neither the peak nor the sum.
-# - Numbers lie between -10,000 and 10,000. Four digits are compared there too; a log-sum-exp of 10,000 keeps only three after the point, too few for `exp(number - log-sum-exp)`.
-#
-# **In**: `x` and `out` float32 $(R, C)$, $R$ from 1 to 20, $C$ from 1 to 300; `block` a power of two from 1 to 1024, with at most 40 blocks in a row. **Out**: nothing; `out` holds the shares.
+# 1. Each number of `x` is read at most twice, each number of `out` written once.
+# 2. The last block of a row may be ragged: `other` must change neither maximum nor sum.
+# 3. Row $r$ begins at `r * x.stride(0)`, which may exceed $C$; `out` has a stride of its own. Numbers between the rows are not touched.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# A place beyond the row must not win the maximum, and it must add 0 to the sum. Which number does both?
+# A lane beyond the row must not win the maximum, and must add 0 to the sum. Which number does both?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `float("-inf")` does. Start with a peak of -1e30 and a sum of 0.0. `for first in range(0, C, BLOCK)`: load, `tl.maximum(peak, tl.max(values, 0))`, the old sum times `tl.exp(old peak - new peak)` plus `tl.sum(tl.exp(values - new peak), 0)`. A second loop loads again, and stores with the mask.
+# `float("-inf")` does. Start with a maximum of -1e30 and a sum of 0.0. `for first in range(0, C, BLOCK)`: load, `tl.maximum(old, tl.max(values, 0))`, then the sum times `tl.exp(old - larger)` plus `tl.sum(tl.exp(values - larger), 0)`. A second loop loads again and stores with the mask.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Each row divided by its largest number in size, which needs two walks as well.
+# Each row divided by its largest number in size, which needs two passes as well.
 #
 # ```python
 # @triton.jit
@@ -563,11 +596,16 @@ print(out.tolist())
 # ```
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# $R$ is from 1 to 20, $C$ from 1 to 300, `block` from 1 to 1024, with at most 40 blocks in a row. The numbers of a row are contiguous. They lie between -10,000 and 10,000, and four digits are compared there too: a log-sum-exp of 10,000 keeps only three decimals, too few for `exp(number - log-sum-exp)`.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 @triton.jit
 def softmax_kernel(x, out, C, x_row, out_row, BLOCK: tl.constexpr):
-    """One program: one row."""
+    """One program instance: one row."""
     ### BEGIN SOLUTION
     x += x_row * tl.program_id(0)
     out += out_row * tl.program_id(0)
@@ -595,7 +633,7 @@ def softmax(x: Float[Tensor, "R C"], out: Float[Tensor, "R C"], block: int) -> N
 check(softmax)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "softmax-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand, and a table of five rows that lie apart.
+# The example by hand, and a matrix whose five rows lie apart in memory.
 
 # %% nbgrader={"grade": false, "grade_id": "look-softmax", "locked": true, "schema_version": 3, "solution": false, "task": false}
 x = torch.tensor([[1.0, 3.0, 4.0, 2.0]]) * torch.tensor(2.0).log()
@@ -608,40 +646,39 @@ attempt(softmax, x, out, 4)
 print(f"apart from torch's softmax by {(out - x.softmax(1)).abs().max().item():.0e}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "flash-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. Flash attention for a GPU
+# ## 7. Flash attention in Triton
 #
-# - **What it is for**: this kernel, with more tiles in flight and for more layouts, is what trains and serves today's models. Yours runs a sentence encoder at the end of this notebook.
-# - **Difficulty** 5 of 5 · **Time** 34 minutes · **Points** 9
-# - **Needs**: exercises 3 and 6, `tl.dot`.
-# - **Paper**: Dao (2023), algorithm 1 and section 3.2.
+# **Why.** With more tiles in flight and for more layouts, this kernel trains and serves today's models. Yours runs a sentence encoder at the end of this notebook.
 #
-# **The idea.** Write `flash(q, k, v, out, lse, rows, columns, causal)`. One program has one tile of `rows` queries of one head. It walks over the tiles of `columns` keys that these queries see, and writes its rows of `out` and of `lse`, which are as in exercise 3. Heads of queries share heads of keys and values in groups, as in exercise 4.
+# **Difficulty** 5 of 5 · **Time** 34 minutes · **Points** 9 · **Paper** Dao (2023), algorithm 1 and section 3.2
 #
-# **By hand.** 12 heads, 33 queries, `rows` = 16: each head needs 3 programs, **36** in all. Causal, with 33 keys and `columns` = 16, the first tile of queries walks over **1** tile of keys, the second over 2, the last over 3: half of the table is never touched.
+# One program instance takes a tile of `rows` queries of one head, loops over the tiles of `columns` keys that these queries attend to, and writes its rows of `out` and `lse`, which are defined as in exercise 3. Query heads share KV heads in groups, as in exercise 4. The grid has
+#
+# $$\left\lceil \frac{T}{\text{rows}} \right\rceil \cdot H \text{ instances.}$$
+#
+# Write `flash(q, k, v, out, lse, rows, columns, causal)`. `q` and `out` are `(H, T, D)`, `k` and `v` are `(K, S, D)`, `lse` is `(H, T)`, all float32.
+#
+# **By hand.** 12 heads, 33 queries, `rows` = 16: 3 instances per head, **36** in all. Causal, with 33 keys and `columns` = 16, the first tile of queries visits **1** tile of keys, the second 2, the last 3.
 #
 # **Rules**
-#
-# - Causal, **no tile is walked in which no query of the tile sees a key**. Operations of `tl.dot` are counted: two products of `rows` x $D$ x `columns` for each tile that is walked, and no more.
-# - The last axis of `q`, `k`, `v` and `out` lies side by side in memory; head and row may have any strides, `x.stride(0)` and `x.stride(1)`. A row of `lse` lies side by side, with any `lse.stride(0)`.
-# - Programs: one for each tile of queries and each head of queries, in a grid of one axis or of two in either order.
-# - A query that sees no key has zeros in `out` and $-\infty$ in `lse`. Scores may be as large as 300 and as low as -300, where three digits are compared.
-# - Give `tl.dot` the argument `input_precision="ieee"`. The interpreter takes exact products in any case; a GPU would take TF32, of ten bits, by default.
-#
-# **In**: `q` and `out` $(H, T, D)$; `k` and `v` $(K, S, D)$, $H$ a multiple of $K$ and at most 12; `lse` $(H, T)$, all float32; $T$ and $S$ from 1 to 70; $D$ = 16, 32 or 64; `rows` and `columns` 16 or 32; `causal` True or False. **Out**: nothing; `out` and `lse` are written.
+# 1. Causal, no tile is visited in which no query of the tile attends to a key. The FLOPs of `tl.dot` are counted.
+# 2. Heads and rows may have any strides, `x.stride(0)` and `x.stride(1)`. The last axis is contiguous.
+# 3. A query that attends to no key has zeros in `out` and $-\infty$ in `lse`. Scores may all be near 300, or all near -300.
+# 4. Pass `input_precision="ieee"` to `tl.dot`; a GPU would otherwise use TF32.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# You have all of it: the masks of exercise 5, the walk of exercise 6, the steps of exercise 3. What is new are addresses. Where in memory stands number $d$ of query $t$ of head $h$?
+# You have all parts: the masks of exercise 5, the loop of exercise 6, the steps of exercise 3. What is new are addresses. Where in memory is number $d$ of query $t$ of head $h$?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Grid `(triton.cdiv(T, rows), H)`. At the start add `head * stride` to each of the five addresses, with `head // group` for k and v. A tile of queries is loaded at `own[:, None] * q_row + tl.arange(0, D)[None, :]`, with a mask on rows. Load the tile of keys turned, `tl.arange(0, D)[:, None] + key[None, :] * k_row`, so that `tl.dot(q_tile, k_tile)` has the shape (rows, columns). `tl.where(seen, scores, float("-inf"))`; `tl.max(scores, 1)`, `tl.sum(..., 1)`. The walk ends at S, or where causal at the last key that the tile's last query sees: one behind place `(number + 1) * ROWS - 1 + S - T`.
+# Grid `(triton.cdiv(T, rows), H)`. At the start add `head * stride` to each of the five pointers, with `head // group` for k and v. Load the tile of queries at `own[:, None] * q_row + tl.arange(0, D)[None, :]`, with a mask on rows. Load the tile of keys transposed, `tl.arange(0, D)[:, None] + key[None, :] * k_row`, so that `tl.dot(q_tile, k_tile)` has the shape (rows, columns). `tl.where(visible, scores, float("-inf"))`; `tl.max(scores, 1)`, `tl.sum(..., 1)`. The loop ends at S, or where causal just after the last key that the tile's last query attends to: after position `(tile + 1) * ROWS - 1 + S - T`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# For each row of x the largest product with any row of y, by tiles of y.
+# For each row of x the largest dot product with any row of y, by tiles of y.
 #
 # ```python
 # @triton.jit
@@ -658,12 +695,17 @@ print(f"apart from torch's softmax by {(out - x.softmax(1)).abs().max().item():.
 # ```
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# $H$ is a multiple of $K$ and at most 12; $T$ and $S$ are from 1 to 70; $D$ is 16, 32 or 64; `rows` and `columns` are 16 or 32. A row of `lse` is contiguous, with any `lse.stride(0)`. The grid has one axis, or two in either order. Two products of `rows` × $D$ × `columns` for each visited tile are counted, and no more. Where scores reach hundreds, three digits are compared.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "flash", "locked": false, "schema_version": 3, "solution": true, "task": false}
 @triton.jit
 def flash_kernel(q, k, v, out, lse, T, S, group, scale, q_head, q_row, k_head, k_row, v_head, v_row, out_head, out_row, lse_head,
                  D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CAUSAL: tl.constexpr):
-    """One program: a tile of queries of one head."""
+    """One program instance: a tile of queries of one head."""
     ### BEGIN SOLUTION
     tile, head, across = tl.program_id(0), tl.program_id(1), tl.arange(0, D)
     k += head // group * k_head
@@ -707,7 +749,7 @@ def flash(q: Float[Tensor, "H T D"], k: Float[Tensor, "K S D"], v: Float[Tensor,
 check(flash)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "flash-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Against torch's attention: four heads over two, causal and not, with tensors that lie as a model leaves them, the heads of a token side by side.
+# Against PyTorch's attention: four query heads over two KV heads, causal and not, with the heads of a token next to each other in memory, as a model leaves them.
 
 # %% nbgrader={"grade": false, "grade_id": "look-flash", "locked": true, "schema_version": 3, "solution": false, "task": false}
 torch.manual_seed(5)
@@ -723,45 +765,42 @@ for causal in (False, True):
 # # Part 4. Testing and code review
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_flash-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. Write the test
+# ## 8. A test for flash attention
 #
-# - **What it is for**: a published course asks its students' kernel once: 128 queries, 128 keys of 64 numbers, to two digits. Of nineteen wrong attentions that were tried on that input, eight passed. Yours is to stop them.
-# - **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5
-# - **Needs**: `assert`, exercise 3.
-# - **Paper**: Dao et al. (2022), appendix B; the input is that of Stanford's CS336, assignment 2 (2025).
+# **Why.** A published course tests its students' kernel with one input: 128 queries and 128 keys of dimension 64, to two digits. Of nineteen wrong attentions that we tried on that input, eight passed. Your test should stop them.
 #
-# **The idea.** Somebody hands you `flash`, which is to do what exercise 3 asks: `flash(q, k, v, rows, columns, causal)` returns `out` and `lse`. Write a test that stays silent when it does, and fails an `assert` when it does not. A kind earns its points when your test stops all wrong ones of that kind and lets every right one pass:
+# **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5 · **Paper** Dao et al. (2022), appendix B; the input is from Stanford's CS336, assignment 2 (2025)
 #
-# - *peaks* (1.5 points): no peak at all; a peak that starts at 0; the tile's own for the running one; sum or mixture, or both, that do not shrink; a mixture that is divided in each tile;
-# - *ends* (1.5 points): a smaller last tile of keys, or of queries, that is lost; keys behind the end that count, with a score of 0;
-# - *sight* (1 point): where causal, the queries are taken for the first of the keys; the diagonal is not seen; nothing is hidden; -1,000,000 in the place of $-\infty$; NaN for a query that sees no key;
-# - *digits* (1 point): half precision inside; a log-sum-exp to base 2, without its peak, or without the sum; no division by $\sqrt D$; all heads with the keys of the first.
+# You are handed a `flash` that should do what exercise 3 asks: `flash(q, k, v, rows, columns, causal)` returns `out` and `lse`. Write `test_flash(flash)`, which passes if it does and fails an `assert` if it does not. A group of faults earns its points if your test stops all of them and every correct candidate passes:
 #
-# A test that complains about a right one earns nothing: everybody would switch it off.
+# | group | points | faults |
+# | --- | --- | --- |
+# | running maximum | 1.5 | none subtracted; it starts at 0; the tile's own instead of the running one; sum or accumulator not rescaled; division in each tile |
+# | incomplete tiles | 1.5 | a smaller last tile of keys or queries is lost; keys past the end count with a score of 0 |
+# | attention masks | 1 | queries taken as the first positions; the diagonal hidden; nothing hidden; -1,000,000 instead of $-\infty$; NaN for a query without keys |
+# | precision and scale | 1 | half precision inside; a log-sum-exp to base 2, without its maximum or without the sum; no division by $\sqrt D$; all heads with the keys of the first |
 #
-# **By hand.** One query, one key, and everything 1: `out` is 1 and `lse` is 1. Who counts sixteen keys, of which fifteen are zeros, gives $e / (e + 15)$ = .15. Who loses a last tile that is not full gives 0. No input with 128 keys and tiles of 16 shows either.
+# **By hand.** One query, one key, everything 1: `out` is 1 and `lse` is 1. A candidate that counts sixteen keys, fifteen of them zeros, gives $e / (e + 15)$ = .15; one that loses an incomplete last tile gives 0. No input with 128 keys and tiles of 16 reveals either.
 #
-# **Mind**
-#
-# - Allowed are `q` $(H, T, D)$, `k` and `v` $(H, S, D)$ of finite float32 with every axis from 1 to 64, `rows` and `columns` from 1 to 64, and scores from -500 to 500. A right one may refuse anything else.
-# - Right ones differ by rounding: by less than 0.00005 where scores lie between -10 and 10 and values are drawn by `randn`, and by less than 0.002 where scores go to hundreds.
-# - A wrong one shows what it is, somewhere, with two heads, $D$ = 16, tiles of 16 by 16, and $(T, S)$ among (1, 1), (17, 17), (33, 33), (5, 37), (37, 5) and (20, 5), on numbers drawn by `randn`; those of *peaks* perhaps only where in addition all scores lie near 300, all near -300, or both are mixed. It may be wrong only where causal, or only where not; only with more keys than queries, or with fewer. What shows is NaN, infinite where it should not be, or further off than 0.0001 where scores lie between -10 and 10.
-# - Complain with `assert`, or with what raises `AssertionError` for you, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once.
-# - Call it a hundred times at most: one run of your test may take five seconds. No candidate raises where the call is allowed, or returns another shape or dtype. torch's softmax and attention may be used; your own exercise 3 is not there in grading.
+# **Rules**
+# 1. A test that fails a correct candidate earns nothing.
+# 2. Use only inputs that the fine print allows; a correct candidate may refuse others.
+# 3. Complain with `assert`, or with something that raises `AssertionError`, such as `torch.testing.assert_close`.
+# 4. Correct candidates differ by rounding: by less than 0.00005 for scores between -10 and 10 and values from `randn`, by less than 0.002 for scores of hundreds.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# The right answer is not the difficulty: whole tables are allowed in a test, and float64 too. Which inputs make each of the wrong ones differ from it?
+# The correct result is not the difficulty: a test may compute the full score matrix, and in float64. Which inputs make each faulty candidate differ from it?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# A function that gives the right `out` and `lse` in float64, with a mask `key <= query + S - T`, `softmax(...).nan_to_num(0.0)` and `logsumexp`. Loops over the shapes, over `causal`, over four ways to make q and k: drawn; drawn and q fifty times as large; all scores near 300; all near -300. For scores near 300 with $D$ = 16: every number of q near 30 and of k near 2.5, since 16 · 30 · 2.5 / 4 = 300. For each, `assert torch.allclose(...)`, which takes equal infinities for equal and refuses NaN; 0.0001 in the first case, 0.002 and more in the others.
+# A function that returns the correct `out` and `lse` in float64, with a mask `key <= query + S - T`, `softmax(...).nan_to_num(0.0)` and `logsumexp`. Loops over shapes, over `causal`, and over four kinds of q and k: random; random with q fifty times as large; all scores near 300; all near -300. For scores near 300 with $D$ = 16: numbers of q near 30 and of k near 2.5, since 16 · 30 · 2.5 / 4 = 300. For each, `assert torch.allclose(...)`, which accepts equal infinities and refuses NaN; 0.0001 in the first case, 0.002 or more in the others.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A test of a mean over the last axis, read in tiles.
+# A test of a mean over the last axis, computed in tiles.
 #
 # ```python
 # def test_mean(mean):
@@ -771,6 +810,14 @@ for causal in (False, True):
 #             right = x.double().mean(1)
 #             assert (mean(x, 4).double() - right).abs().max() < 1e-5 * size, f"wrong for {length} columns"
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# - Allowed are `q` $(H, T, D)$, `k` and `v` $(H, S, D)$ of finite float32, every axis from 1 to 64, `rows` and `columns` from 1 to 64, scores from -500 to 500.
+# - Every fault shows for some $(T, S)$ among (1, 1), (17, 17), (33, 33), (5, 37), (37, 5) and (20, 5), with two heads, $D$ = 16, tiles of 16 by 16 and numbers from `randn`; those of the group *running maximum* perhaps only where in addition all scores are near 300, all near -300, or both occur. A fault may show only if causal, or only if not; only with more keys than queries, or with fewer. What shows is NaN, an infinity where none belongs, or a difference above 0.0001 for scores between -10 and 10.
+# - An exception other than `AssertionError` means that your test is broken, and earns nothing. Returning False instead of a failing `assert` costs a fifth, once.
+# - Call the candidate at most a hundred times; one run may take five seconds. No candidate raises on an allowed call, or returns another shape or dtype. torch's softmax and attention may be used; your own exercise 3 does not exist in grading.
 #
 # </details>
 
@@ -798,7 +845,7 @@ def test_flash(flash: Callable[[Tensor, Tensor, Tensor, int, int, bool], tuple[T
 check(test_flash)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_flash-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Your test on your own functions, if you wrote them: the torch one, and the kernel with another coat. Then on one that counts what is not there.
+# Your test on your own functions, if you wrote them: the torch version, and the kernel. Then on one that counts keys past the end.
 
 # %% nbgrader={"grade": false, "grade_id": "look-test_flash", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def by_the_kernel(q, k, v, rows, columns, causal):
@@ -824,32 +871,31 @@ for name, candidate in (("flash_forward", flash_forward), ("flash", by_the_kerne
         print(f"{name}: stopped by {type(error).__name__}: {error}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "merge_it-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. Merge it?
+# ## 9. Would you merge it?
 #
-# - **What it is for**: to say yes is one click, and what was not asked then stands in a library.
-# - **Difficulty** 3 of 5 · **Time** 9 minutes · **Points** 4
-# - **Needs**: exercises 3 and 8.
-# - **Paper**: none: this is a review.
+# **Why.** Approving takes one click, and whatever was not asked is then in the library.
 #
-# A colleague sends you a pull request with a new attention kernel in float32: *"One input, 128 queries and 128 keys of 64 numbers from `randn`, not causal: no number is off by more than 0.01 from torch's. It is twice as fast. Merge?"* What does this test show, and what not? What do you answer?
+# **Difficulty** 3 of 5 · **Time** 9 minutes · **Points** 4
+#
+# A colleague sends you a pull request with a new attention kernel in float32: *"One input, 128 queries and 128 keys of dimension 64 from `randn`, not causal: no number is off by more than 0.01 from torch's. It is twice as fast. Merge?"* What does this test show, and what not? What do you answer?
 #
 # {{rubric}}
 #
-# Short is fine. Correct and concrete beats long.
+# A few concrete sentences are enough.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the wrong attentions of exercise 8 pass this test? Go through its four numbers: 128, 128, `randn`, 0.01.
+# Which of the faulty attentions of exercise 8 pass this test? Go through its four choices: 128, 128, `randn`, 0.01.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# One sentence for each thing that the test leaves out, with an input that would show it; then a sentence that says what you want to see before you merge.
+# One sentence for each thing that the test leaves out, with an input that would reveal it; then one that says what you want to see before you merge.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# *A new function for the median passes on ten thousand random lists of nine numbers. Merge?* No: all lists have an odd length, so the mean of the two in the middle was never taken; none is empty, none has one entry; random floats are never equal. I want lengths 0, 1, 2 and 10, equal numbers, and the answers of another library.
+# *A new function for the median passes on ten thousand random lists of nine numbers. Merge?* No: all lists have an odd length, so the mean of the two middle numbers was never taken; none is empty, none has one entry; random floats are never equal. I want lengths 0, 1, 2 and 10, equal numbers, and the results of another library.
 #
 # </details>
 
@@ -864,7 +910,7 @@ for name, candidate in (("flash_forward", flash_forward), ("flash", by_the_kerne
 #
 # Nothing to write here. Run the cells and watch; they take about half a minute.
 #
-# First your kernel takes the place of the attention in MiniLM, six layers of twelve heads, and reads a sentence in Triton's interpreter. Then your `flash_forward` carries SmolLM2, 135 million parameters, through a longer text. Where there is a GPU, the last cell compiles your kernel and times it.
+# First your kernel replaces the attention of MiniLM, six layers of twelve heads, and encodes a sentence in Triton's interpreter. Then your `flash_forward` runs inside SmolLM2, 135 million parameters, on a longer text. If there is a GPU, the last cell compiles your kernel and times it.
 
 # %% nbgrader={"grade": false, "grade_id": "real-kernel", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
@@ -904,7 +950,7 @@ if ready(flash, needs=["minilm", "bert_tokenizer"]):
         started = time.perf_counter()
         with patch("reference_impl.layers.attention.attention", like_the_courses(in_your_kernel)):
             yours = minilm(ids).tokens
-    print(f"{ids.shape[1]} tokens through six layers of twelve heads, each head a program: {time.perf_counter() - started:.1f} s in the interpreter")
+    print(f"{ids.shape[1]} tokens through six layers of twelve heads, each head a program instance: {time.perf_counter() - started:.1f} s in the interpreter")
     print(f"the vectors of *{SENTENCE}* are apart from the course's by {(yours - theirs).abs().max().item():.1e}")
 
 # %% nbgrader={"grade": false, "grade_id": "real-tiles-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -923,7 +969,7 @@ if ready(flash_forward, needs=["smollm2"]):
         with patch("reference_impl.layers.attention.attention", like_the_courses(in_your_tiles)):
             yours = smollm2(ids)
     print(f"{ids.shape[1]} tokens: {time.perf_counter() - between:.2f} s with your tiles, {between - started:.2f} s with torch's attention")
-    print(f"logits apart by {(yours - theirs).abs().max().item():.1e}; the same likeliest token at {(yours.argmax(2) == theirs.argmax(2)).float().mean().item():.0%} of the places")
+    print(f"logits apart by {(yours - theirs).abs().max().item():.1e}; the same most likely token at {(yours.argmax(2) == theirs.argmax(2)).float().mean().item():.0%} of the positions")
 
 # %% nbgrader={"grade": false, "grade_id": "real-gpu", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import inspect
@@ -974,6 +1020,6 @@ elif ready(flash):
     print(on_the_gpu())
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# In the interpreter a kernel is some ten thousand times slower than on a GPU: it is there to be right in. Your kernel's vectors differ from the course's in the last digits of float32, because sums come in another order.
-# Your tiles in torch take longer than torch's attention, which does the same steps inside one operator: what makes flash attention fast is that a tile never leaves the processor, and no loop in Python can promise that.
-# On a GPU, tiles of 32 by 32 in float32 are small: the course's kernels take 128 rows, 16 bits and more warps, and then the products run on the tensor cores.
+# In the interpreter a kernel is some ten thousand times slower than on a GPU: it shows whether the kernel is correct. Your kernel's vectors differ from the course's in the last digits of float32, because the sums are taken in another order.
+# Your tiles in torch take longer than torch's attention, which does the same steps inside one operator: FlashAttention is fast because a tile never leaves the chip, and a Python loop cannot ensure that.
+# On a GPU, tiles of 32 by 32 in float32 are small: the course's kernels take 128 queries, 16 bits and more warps, and their products run on the tensor cores.

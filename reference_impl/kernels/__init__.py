@@ -3,7 +3,7 @@ same order.
 
     selection                  whether layers run these kernels or torch's operators
     backend                    which implementation runs, and in tiles of what size
-    vector_add                 the first kernel: programs, offsets, masks
+    vector_add                 the first kernel: a grid, offsets, masks
     softmax                    one pass over a row for its maximum and its sum
     matmul                     tiles, and an order of tiles that keeps the cache warm
     rmsnorm                    a norm and its gradient without atomics
@@ -14,6 +14,9 @@ same order.
     flash_attention            attention that never writes the scores down
     flash_attention_backward   its gradient, with the scores computed again
     flash_attention_hopper     the same in the orders that a Hopper wants
+    textbook                   flash attention and its gradient as the book shows them:
+                               one head, no mask
+    textbook_triton            four kernels as the book shows them
     cache_write                new keys and values into the blocks of a cache
     paged_decode               one query a sequence against a cache in blocks, split
                                over the cache

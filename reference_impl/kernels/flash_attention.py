@@ -72,9 +72,9 @@ def flash_forward_twin(
     for first in range(0, len(q), tiles.rows):
         rows = range(first, min(first + tiles.rows, len(q)))
         q_tile = load(q, rows.start, rows.stop).to(work).transpose(0, 1)  # (H, rows, D)
-        peak = q_tile.new_full(q_tile.shape[:2], LOWEST)  # (H, rows)
-        total = torch.zeros_like(peak)
-        mixed = torch.zeros_like(q_tile)
+        maximum = q_tile.new_full(q_tile.shape[:2], LOWEST)  # (H, rows)
+        total = torch.zeros_like(maximum)
+        accumulator = torch.zeros_like(q_tile)
         for columns in key_tiles(rows, tiles.columns, len(q), len(k), causal, window):
             k_tile, v_tile = (
                 load(x, columns.start, columns.stop)
@@ -87,20 +87,20 @@ def flash_forward_twin(
             scores = (q_tile @ k_tile.mT * scale).masked_fill(
                 ~mask, -torch.inf
             )  # (H, rows, columns)
-            new_peak = torch.maximum(peak, scores.amax(-1))
-            weights = (scores - new_peak[..., None]).exp()
-            shrink = (peak - new_peak).exp()
-            total = total * shrink + weights.sum(-1)
-            mixed = mixed * shrink[..., None] + weights @ v_tile
-            peak = new_peak
+            new_maximum = torch.maximum(maximum, scores.amax(-1))
+            weights = (scores - new_maximum[..., None]).exp()
+            rescale = (maximum - new_maximum).exp()
+            total = total * rescale + weights.sum(-1)
+            accumulator = accumulator * rescale[..., None] + weights @ v_tile
+            maximum = new_maximum
         store(
             out,
             rows.start,
             rows.stop,
-            (mixed / total.masked_fill(total == 0, 1)[..., None]).transpose(0, 1),
+            (accumulator / total.masked_fill(total == 0, 1)[..., None]).transpose(0, 1),
         )
         store(
-            lse, rows.start, rows.stop, (peak + total.log()).T
+            lse, rows.start, rows.stop, (maximum + total.log()).T
         )  # log 0 is -inf: such a query saw no key
     return out, lse
 
@@ -111,9 +111,9 @@ def _walk(
     q,
     k,
     v,
-    peak,
+    maximum,
     total,
-    mixed,
+    accumulator,
     query,
     start,
     stop,
@@ -154,10 +154,10 @@ def _walk(
             k_tile = tl.load(k + at * stride_k + k_offsets)
             v_tile = tl.load(v + at * stride_v + v_offsets)
             mask = True
-        peak, total, mixed = attend(
-            q, k_tile, v_tile, peak, total, mixed, scale, mask, MASKED
+        maximum, total, accumulator = attend(
+            q, k_tile, v_tile, maximum, total, accumulator, scale, mask, MASKED
         )
-    return peak, total, mixed
+    return maximum, total, accumulator
 
 
 @triton.jit
@@ -211,9 +211,9 @@ def _forward_kernel(
         mask=rows[:, None] < num_queries,
         other=0.0,
     )
-    peak = tl.full([ROWS], LOWEST, tl.float32)
+    maximum = tl.full([ROWS], LOWEST, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
-    mixed = tl.zeros([ROWS, D], tl.float32)
+    accumulator = tl.zeros([ROWS, D], tl.float32)
 
     shift = num_keys - num_queries
     query = rows + shift
@@ -221,13 +221,13 @@ def _forward_kernel(
         number * ROWS + shift, num_keys, window, ROWS, COLUMNS, CAUSAL, WINDOWED
     )
     if WINDOWED:
-        peak, total, mixed = _walk(
+        maximum, total, accumulator = _walk(
             q_tile,
             k,
             v,
-            peak,
+            maximum,
             total,
-            mixed,
+            accumulator,
             query,
             start,
             tl.minimum(middle, stop),
@@ -242,13 +242,13 @@ def _forward_kernel(
             WINDOWED,
             True,
         )
-    peak, total, mixed = _walk(
+    maximum, total, accumulator = _walk(
         q_tile,
         k,
         v,
-        peak,
+        maximum,
         total,
-        mixed,
+        accumulator,
         query,
         middle,
         middle_end,
@@ -263,13 +263,13 @@ def _forward_kernel(
         WINDOWED,
         False,
     )
-    peak, total, mixed = _walk(
+    maximum, total, accumulator = _walk(
         q_tile,
         k,
         v,
-        peak,
+        maximum,
         total,
-        mixed,
+        accumulator,
         query,
         tl.maximum(middle, middle_end),
         stop,
@@ -286,15 +286,15 @@ def _forward_kernel(
     )
 
     seen = total > 0
-    mixed = mixed / tl.where(seen, total, 1.0)[:, None]
+    accumulator = accumulator / tl.where(seen, total, 1.0)[:, None]
     target = ((start_q + rows) * num_heads + head)[:, None]
     tl.store(
         out + target * D + width[None, :],
-        mixed.to(out.dtype.element_ty),
+        accumulator.to(out.dtype.element_ty),
         mask=rows[:, None] < num_queries,
     )
     logsumexp = tl.where(
-        seen, (peak + tl.log2(tl.where(seen, total, 1.0))) / LOG2_E, float("-inf")
+        seen, (maximum + tl.log2(tl.where(seen, total, 1.0))) / LOG2_E, float("-inf")
     )
     tl.store(
         lse + head * num_tokens + start_q + rows, logsumexp, mask=rows < num_queries

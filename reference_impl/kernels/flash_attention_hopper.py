@@ -56,7 +56,7 @@ _FIVE = {32: Tiles(64, 128, 8, 3), 64: Tiles(64, 64, 8, 2), 128: Tiles(64, 64, 8
 @no_type_check
 def _softmax_step(
     scores,
-    peak,
+    maximum,
     total,
     scale,
     query,
@@ -65,16 +65,16 @@ def _softmax_step(
     CAUSAL: tl.constexpr,
     MASKED: tl.constexpr,
 ):
-    """Weights of these keys, and by how much what was summed before shrinks."""
+    """Weights of these keys, and the factor that rescales what was summed before."""
     if MASKED:
         mask = (key[None, :] < num_keys) & (query[:, None] == query[:, None])
         if CAUSAL:
             mask = mask & (key[None, :] <= query[:, None])
         scores = tl.where(mask, scores, float("-inf"))
-    new_peak = tl.maximum(peak, tl.max(scores, 1) * scale)
-    weights = tl.exp2(scores * scale - new_peak[:, None])
-    shrink = tl.exp2(peak - new_peak)
-    return weights, new_peak, total * shrink + tl.sum(weights, 1), shrink
+    new_maximum = tl.maximum(maximum, tl.max(scores, 1) * scale)
+    weights = tl.exp2(scores * scale - new_maximum[:, None])
+    rescale = tl.exp2(maximum - new_maximum)
+    return weights, new_maximum, total * rescale + tl.sum(weights, 1), rescale
 
 
 @triton.jit
@@ -84,10 +84,10 @@ def _walk_delayed(
     k,
     v,
     weights,
-    peak,
+    maximum,
     total,
-    shrink,
-    mixed,
+    rescale,
+    accumulator,
     sequence,
     kv_head,
     query,
@@ -106,15 +106,15 @@ def _walk_delayed(
         v_tile = v.load([sequence, first - COLUMNS, kv_head, 0]).reshape(COLUMNS, D)
         # Of the tile before. Nothing reads the sum in this round, so the product runs
         # on beside the softmax below.
-        mixed = tl.dot(
+        accumulator = tl.dot(
             weights.to(v_tile.dtype),
             v_tile,
-            mixed * shrink[:, None],
+            accumulator * rescale[:, None],
             input_precision="ieee",
         )
-        weights, peak, total, shrink = _softmax_step(
+        weights, maximum, total, rescale = _softmax_step(
             scores,
-            peak,
+            maximum,
             total,
             scale,
             query,
@@ -123,7 +123,7 @@ def _walk_delayed(
             CAUSAL,
             MASKED,
         )
-    return weights, peak, total, shrink, mixed
+    return weights, maximum, total, rescale, accumulator
 
 
 @triton.jit
@@ -167,10 +167,10 @@ def _persistent_kernel(
         q_tile = q.load([sequence, number * ROWS, head, 0]).reshape(ROWS, D)
         k_tile = k.load([sequence, 0, head // GROUP, 0]).reshape(COLUMNS, D)
         scores = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee")
-        peak = tl.full([ROWS], LOWEST, tl.float32)
-        weights, peak, total, shrink = _softmax_step(
+        maximum = tl.full([ROWS], LOWEST, tl.float32)
+        weights, maximum, total, rescale = _softmax_step(
             scores,
-            peak,
+            maximum,
             tl.zeros([ROWS], tl.float32),
             scale,
             query,
@@ -179,16 +179,16 @@ def _persistent_kernel(
             CAUSAL,
             True,
         )
-        mixed = tl.zeros([ROWS, D], tl.float32)
-        weights, peak, total, shrink, mixed = _walk_delayed(
+        accumulator = tl.zeros([ROWS, D], tl.float32)
+        weights, maximum, total, rescale, accumulator = _walk_delayed(
             q_tile,
             k,
             v,
             weights,
-            peak,
+            maximum,
             total,
-            shrink,
-            mixed,
+            rescale,
+            accumulator,
             sequence,
             head // GROUP,
             query,
@@ -202,15 +202,15 @@ def _persistent_kernel(
             False,
         )
         masked = tl.maximum(middle_end, COLUMNS)
-        weights, peak, total, shrink, mixed = _walk_delayed(
+        weights, maximum, total, rescale, accumulator = _walk_delayed(
             q_tile,
             k,
             v,
             weights,
-            peak,
+            maximum,
             total,
-            shrink,
-            mixed,
+            rescale,
+            accumulator,
             sequence,
             head // GROUP,
             query,
@@ -225,21 +225,23 @@ def _persistent_kernel(
         )
         last = tl.maximum(tl.cdiv(stop, COLUMNS) - 1, 0) * COLUMNS
         v_tile = v.load([sequence, last, head // GROUP, 0]).reshape(COLUMNS, D)
-        mixed = tl.dot(
+        accumulator = tl.dot(
             weights.to(v_tile.dtype),
             v_tile,
-            mixed * shrink[:, None],
+            accumulator * rescale[:, None],
             input_precision="ieee",
         )
 
         seen = total > 0
-        mixed = mixed / tl.where(seen, total, 1.0)[:, None]
+        accumulator = accumulator / tl.where(seen, total, 1.0)[:, None]
         out.store(
             [sequence, number * ROWS, head, 0],
-            mixed.to(out.dtype).reshape(1, ROWS, 1, D),
+            accumulator.to(out.dtype).reshape(1, ROWS, 1, D),
         )
         logsumexp = tl.where(
-            seen, (peak + tl.log2(tl.where(seen, total, 1.0))) / LOG2_E, float("-inf")
+            seen,
+            (maximum + tl.log2(tl.where(seen, total, 1.0))) / LOG2_E,
+            float("-inf"),
         )
         # lse is (H, N), N tokens of all sequences
         num_tokens = (num_tiles // tiles_down // num_heads).to(tl.int64) * num_queries

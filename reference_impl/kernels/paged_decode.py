@@ -172,9 +172,9 @@ def _split_kernel(
         mask=real[:, None],
         other=0.0,
     )
-    peak = tl.full([ROWS], LOWEST, tl.float32)
+    maximum = tl.full([ROWS], LOWEST, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
-    mixed = tl.zeros([ROWS, D], tl.float32)
+    accumulator = tl.zeros([ROWS, D], tl.float32)
     table = block_tables + sequence * stride_table
     k_cache += kv_head * stride_kk
     v_cache += kv_head * stride_vk
@@ -194,13 +194,13 @@ def _split_kernel(
             stride_vs,
             D,
         )
-        peak, total, mixed = attend(
+        maximum, total, accumulator = attend(
             q_tile,
             k_tile.to(q_tile.dtype),
             v_tile.to(q_tile.dtype),
-            peak,
+            maximum,
             total,
-            mixed,
+            accumulator,
             scale,
             inside[None, :],
             True,
@@ -208,13 +208,13 @@ def _split_kernel(
 
     seen = total > 0  # not in a share past the end of the context
     target = (sequence * num_heads + head) * num_splits + split
-    result = mixed / tl.where(seen, total, 1.0)[:, None]
+    result = accumulator / tl.where(seen, total, 1.0)[:, None]
     tl.store(
         parts + target[:, None] * D + width[None, :],
         result.to(parts.dtype.element_ty),
         mask=real[:, None],
     )
-    sums = tl.where(seen, peak + tl.log2(tl.where(seen, total, 1.0)), LOWEST)
+    sums = tl.where(seen, maximum + tl.log2(tl.where(seen, total, 1.0)), LOWEST)
     tl.store(part_sums + target, sums, mask=real)
 
 
@@ -235,8 +235,8 @@ def _combine_kernel(
         mask=inside[:, None],
         other=0.0,
     )
-    mixed = tl.sum(values * weights[:, None], 0) / tl.sum(weights, 0)
-    tl.store(out + row * D + width, mixed.to(out.dtype.element_ty))
+    accumulator = tl.sum(values * weights[:, None], 0) / tl.sum(weights, 0)
+    tl.store(out + row * D + width, accumulator.to(out.dtype.element_ty))
 
 
 def _splits(num_programs: int, longest: int, device: torch.device) -> int:

@@ -88,9 +88,9 @@ def _walk_blocks(
     k_cache,
     v_cache,
     table,
-    peak,
+    maximum,
     total,
-    mixed,
+    accumulator,
     query,
     start,
     stop,
@@ -128,18 +128,18 @@ def _walk_blocks(
             mask = tile_mask(
                 query[:, None], key[None, :], num_keys, window, True, WINDOWED
             )
-        peak, total, mixed = attend(
+        maximum, total, accumulator = attend(
             q,
             k_tile.to(q.dtype),
             v_tile.to(q.dtype),
-            peak,
+            maximum,
             total,
-            mixed,
+            accumulator,
             scale,
             mask,
             MASKED,
         )
-    return peak, total, mixed
+    return maximum, total, accumulator
 
 
 @triton.jit
@@ -187,9 +187,9 @@ def _prefill_kernel(
         mask=rows[:, None] < num_queries,
         other=0.0,
     )
-    peak = tl.full([ROWS], LOWEST, tl.float32)
+    maximum = tl.full([ROWS], LOWEST, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
-    mixed = tl.zeros([ROWS, D], tl.float32)
+    accumulator = tl.zeros([ROWS, D], tl.float32)
     table = block_tables + sequence.to(tl.int64) * stride_table
     k_cache += head // GROUP * stride_kk
     v_cache += head // GROUP * stride_vk
@@ -199,14 +199,14 @@ def _prefill_kernel(
         number * ROWS + shift, num_keys, window, ROWS, COLUMNS, True, WINDOWED
     )
     if WINDOWED:
-        peak, total, mixed = _walk_blocks(
+        maximum, total, accumulator = _walk_blocks(
             q_tile,
             k_cache,
             v_cache,
             table,
-            peak,
+            maximum,
             total,
-            mixed,
+            accumulator,
             query,
             start,
             tl.minimum(middle, stop),
@@ -223,14 +223,14 @@ def _prefill_kernel(
             WINDOWED,
             True,
         )
-    peak, total, mixed = _walk_blocks(
+    maximum, total, accumulator = _walk_blocks(
         q_tile,
         k_cache,
         v_cache,
         table,
-        peak,
+        maximum,
         total,
-        mixed,
+        accumulator,
         query,
         middle,
         middle_end,
@@ -247,14 +247,14 @@ def _prefill_kernel(
         WINDOWED,
         False,
     )
-    peak, total, mixed = _walk_blocks(
+    maximum, total, accumulator = _walk_blocks(
         q_tile,
         k_cache,
         v_cache,
         table,
-        peak,
+        maximum,
         total,
-        mixed,
+        accumulator,
         query,
         tl.maximum(middle, middle_end),
         stop,
@@ -271,11 +271,11 @@ def _prefill_kernel(
         WINDOWED,
         True,
     )
-    mixed = mixed / tl.where(total > 0, total, 1.0)[:, None]
+    accumulator = accumulator / tl.where(total > 0, total, 1.0)[:, None]
     target = (start_q + rows)[:, None] * tl.num_programs(1) + head
     tl.store(
         out + target * D + width[None, :],
-        mixed.to(out.dtype.element_ty),
+        accumulator.to(out.dtype.element_ty),
         mask=rows[:, None] < num_queries,
     )
 

@@ -31,17 +31,17 @@ def online_softmax(x: Float[Tensor, "R C"], block: int = 128) -> Float[Tensor, "
     # Half precision is summed in float32. The lowest finite number starts the maximum:
     # -inf minus -inf is a NaN.
     work = torch.promote_types(x.dtype, torch.float32)
-    peak = torch.full(
+    maximum = torch.full(
         (len(x),), torch.finfo(work).min, dtype=work, device=x.device
     )  # (R,)
-    total = torch.zeros_like(peak)
+    total = torch.zeros_like(maximum)
     for columns in x.split(block, dim=1):
-        new_peak = torch.maximum(peak, columns.to(work).amax(1))
-        total = total * (peak - new_peak).exp() + (
-            columns.to(work) - new_peak[:, None]
+        new_maximum = torch.maximum(maximum, columns.to(work).amax(1))
+        total = total * (maximum - new_maximum).exp() + (
+            columns.to(work) - new_maximum[:, None]
         ).exp().sum(1)
-        peak = new_peak
-    return ((x.to(work) - peak[:, None]).exp() / total[:, None]).to(x.dtype)
+        maximum = new_maximum
+    return ((x.to(work) - maximum[:, None]).exp() / total[:, None]).to(x.dtype)
 
 
 @triton.jit
@@ -60,25 +60,25 @@ def _softmax_kernel(
     out += row * num_columns
     # A row of one block is read from memory once: the second pass finds it in the
     # cache.
-    peak = tl.full([], LOWEST, tl.float32)
+    maximum = tl.full([], LOWEST, tl.float32)
     total = tl.full([], 0.0, tl.float32)
     for start in range(0, num_columns, BLOCK):
         columns = start + tl.arange(0, BLOCK)
         values = tl.load(
             x + columns, mask=columns < num_columns, other=float("-inf")
         ).to(tl.float32)
-        new_peak = tl.maximum(peak, tl.max(values, 0))
-        total = total * tl.exp2((peak - new_peak) * LOG2_E) + tl.sum(
-            tl.exp2((values - new_peak) * LOG2_E), 0
+        new_maximum = tl.maximum(maximum, tl.max(values, 0))
+        total = total * tl.exp2((maximum - new_maximum) * LOG2_E) + tl.sum(
+            tl.exp2((values - new_maximum) * LOG2_E), 0
         )
-        peak = new_peak
+        maximum = new_maximum
     for start in range(0, num_columns, BLOCK):
         columns = start + tl.arange(0, BLOCK)
         inside = columns < num_columns
         values = tl.load(x + columns, mask=inside, other=float("-inf")).to(tl.float32)
         tl.store(
             out + columns,
-            (tl.exp2((values - peak) * LOG2_E) / total).to(out.dtype.element_ty),
+            (tl.exp2((values - maximum) * LOG2_E) / total).to(out.dtype.element_ty),
             mask=inside,
         )
 

@@ -185,24 +185,25 @@ def tile_mask(
 
 @triton.jit
 @no_type_check
-def attend(q, k, v, peak, total, mixed, scale, mask, MASKED: tl.constexpr):
+def attend(q, k, v, maximum, total, accumulator, scale, mask, MASKED: tl.constexpr):
     """One step of the online softmax: what these keys (D, columns) add to the queries
     (rows, D).
 
-    `peak` is the largest score so far in units of log 2, `total` the sum of 2^(score -
-    peak), `mixed` the values weighted by that. The peak starts at a finite number: a
-    tile with no visible key would otherwise be 2^(-inf - -inf), a NaN.
+    `maximum` is the largest score so far in units of log 2, `total` the sum of
+    2^(score - maximum), `accumulator` the values weighted by that. The maximum starts
+    at a finite number: a tile with no visible key would otherwise be 2^(-inf - -inf),
+    a NaN.
     """
     scores = tl.dot(q, k, input_precision="ieee")
     if MASKED:
         scores = tl.where(mask, scores, float("-inf"))
-    new_peak = tl.maximum(peak, tl.max(scores, 1) * scale)
+    new_maximum = tl.maximum(maximum, tl.max(scores, 1) * scale)
     weights = tl.exp2(
-        scores * scale - new_peak[:, None]
+        scores * scale - new_maximum[:, None]
     )  # one multiply-add inside the power of two
-    shrink = tl.exp2(peak - new_peak)
-    total = total * shrink + tl.sum(weights, 1)
-    mixed = tl.dot(
-        weights.to(v.dtype), v, mixed * shrink[:, None], input_precision="ieee"
+    rescale = tl.exp2(maximum - new_maximum)
+    total = total * rescale + tl.sum(weights, 1)
+    accumulator = tl.dot(
+        weights.to(v.dtype), v, accumulator * rescale[:, None], input_precision="ieee"
     )
-    return new_peak, total, mixed
+    return new_maximum, total, accumulator

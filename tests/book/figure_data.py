@@ -1262,7 +1262,34 @@ DATA["two-endings"] = {
         ],
     ),
 }
+DATA["warp-sectors"] = {
+    "task": "Try it.",
+    "lanes": 32,
+    "sector": 32,
+    "line": 4,
+    "sizes": [2, 4],
+    "strides": [1, 2, 4, 8],
+    "offsets": 8,
+    "start": {"size": 4, "stride": 1, "offset": 0},
+}
+DATA["tile-order"] = {
+    "task": "Try it.",
+    "size": 9,
+    "together": 9,
+    "groups": [1, 3, 9],
+    "start": {"group": 1, "wave": 0},
+}
+DATA["memory-traffic"] = {
+    "task": "Try it.",
+    "machine": {"hbm": 40e9, "sram": 20.7e6, "slow": 1.5e12, "fast": 19e12},
+    "tokens": 100,
+    "width": 16,
+    "size": 2,
+    "rows": 32,
+    "columns": 64,
+}
 DATA["attention-roofline"] = {
+    "task": "Try it.",
     "machines": [
         {"label": "one", "flops": 989.4e12, "bandwidth": 3.35e12},
         {"label": "two", "flops": 312e12, "bandwidth": 2.039e12},
@@ -1273,6 +1300,7 @@ DATA["attention-roofline"] = {
     "start": {"length": 10, "width": 6, "rows": 7},
 }
 DATA["running-softmax"] = {
+    "task": "Try it.",
     "most": 12,
     "examples": [
         {
@@ -1292,13 +1320,20 @@ DATA["running-softmax"] = {
     ],
 }
 DATA["tile-walk"] = {
+    "task": "Try it.",
     "words": list("abcde"),
     "scores": [[((3 * row + 5 * key) % 7) / 2 for key in range(5)] for row in range(5)],
     "width": 8,
     "size": 4,
 }
-DATA["program-lanes"] = {"most": 12, "blocks": [2, 4], "start": {"length": 10, "block": 4}}
+DATA["program-lanes"] = {
+    "task": "Try it.",
+    "most": 12,
+    "blocks": [2, 4],
+    "start": {"length": 10, "block": 4},
+}
 DATA["loop-order"] = {
+    "task": "Try it.",
     "multiprocessors": 132,
     "width": 64,
     "columns": 128,

@@ -333,6 +333,12 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("preference-pull", "input:checked", "ArrowRight"),
             ("training-run", "button:has-text('Step')", "Enter"),
             ("training-run", "input[type=range]", "ArrowRight"),
+            ("warp-sectors", "input:checked", "ArrowRight"),
+            ("warp-sectors", "input[type=range] >> nth=0", "ArrowRight"),
+            ("tile-order", "input:checked", "ArrowRight"),
+            ("tile-order", "input[type=range] >> nth=0", "ArrowRight"),
+            ("memory-traffic", "button:has-text('Step')", "Enter"),
+            ("memory-traffic", "input:checked", "ArrowRight"),
             ("attention-roofline", "input[type=range] >> nth=0", "ArrowRight"),
             ("attention-roofline", "input[type=range] >> nth=2", "Home"),
             ("attention-roofline", "input:checked", "ArrowRight"),
@@ -2178,12 +2184,56 @@ def test_two_endings_of_the_readers_own_are_scored_in_the_page_as_torch_scores_t
     assert json.loads(stage.get_attribute("data-totals")) == pytest.approx(totals, abs=1e-2)
 
 
+@pytest.mark.parametrize("stride, offset", [(1, 0), (1, 3), (8, 0), (2, 5)])
+def test_a_warp_touches_the_sectors_of_its_addresses(show, stride, offset):
+    page = show("warp-sectors")
+    page.locator(f"input[value='{stride}']").first.check(force=True)
+    page.get_by_role("slider", name="Offset").fill(str(offset))
+    stage = page.locator(f".w2s-stage[data-stride='{stride}'][data-offset='{offset}']")
+    stage.wait_for()
+    touched = {4 * (offset + stride * lane) // 32 for lane in range(32)}
+    assert int(stage.get_attribute("data-sectors")) == len(touched)
+
+
+@pytest.mark.parametrize("group, wave", [(1, 0), (3, 0), (3, 4), (9, 8)])
+def test_the_order_of_tiles_is_that_of_the_reference(show, group, wave):
+    from reference_impl.kernels.textbook_triton import grouped_tile
+
+    page = show("tile-order")
+    page.locator(f"input[value='{group}']").check(force=True)
+    page.get_by_role("slider", name="Running together").fill(str(wave))
+    stage = page.locator(f".w2s-stage[data-group='{group}'][data-wave='{wave}']")
+    stage.wait_for()
+    tiles = [grouped_tile(n, 9, 9, group) for n in range(9 * wave, 9 * wave + 9)]
+    bands = len({row for row, _ in tiles}) + len({column for _, column in tiles})
+    assert int(stage.get_attribute("data-loads")) == 9 * bands
+
+
+@pytest.mark.parametrize("way", ["plain", "flash"])
+def test_the_traffic_ends_at_the_bytes_of_the_formulas(show, way):
+    from reference_impl.kernels.traffic import flash_attention_bytes, standard_attention_bytes
+
+    page, data = show("memory-traffic"), DATA["memory-traffic"]
+    page.locator(f"input[value={way}]").check(force=True)
+    slider = page.get_by_role("slider", name="Loads and stores")
+    slider.press("End")
+    stops = slider.get_attribute("max")
+    stage = page.locator(f".w2s-stage[data-way='{way}'][data-at='{stops}']")
+    stage.wait_for()
+    moved = float(stage.get_attribute("data-read")) + float(stage.get_attribute("data-written"))
+    shape = data["tokens"], 1, data["width"], data["size"]
+    plain = standard_attention_bytes(*shape)
+    assert moved == pytest.approx(
+        plain if way == "plain" else flash_attention_bytes(*shape, data["rows"])
+    )
+
+
 @pytest.mark.parametrize("length, width, rows", [(10, 6, 7), (7, 5, 9), (12, 7, 4)])
 def test_the_roofline_moves_the_bytes_of_the_formulas(show, length, width, rows):
     from reference_impl.kernels.traffic import flash_attention_bytes, standard_attention_bytes
 
     page = show("attention-roofline")
-    for name, value in (("Tokens", length), ("Width", width), ("Rows", rows)):
+    for name, value in (("Tokens", length), ("Head dimension", width), ("Queries", rows)):
         page.get_by_role("slider", name=name).fill(str(value))
     stage = page.locator(
         f".w2s-stage[data-length='{length}'][data-width='{width}'][data-rows='{rows}']"
@@ -2201,6 +2251,7 @@ def test_the_roofline_moves_the_bytes_of_the_formulas(show, length, width, rows)
 @pytest.mark.parametrize("size", [1, 2, 3, 6])
 def test_the_walk_ends_where_softmax_does_whatever_the_tile_and_forgetting_is_wrong(show, size):
     page = show("running-softmax")
+    page.get_by_text("Other scores, tiles and orders").click()
     scores = [0.5, -3, 7, 2, 7.5]
     page.get_by_role("textbox").fill(" ".join(map(str, scores)))
     page.keyboard.press("Enter")
@@ -2213,7 +2264,7 @@ def test_the_walk_ends_where_softmax_does_whatever_the_tile_and_forgetting_is_wr
     weights = torch.tensor([2.0**score for score in scores], dtype=torch.float64)
     right = float(weights[[0, 2, 4]].sum() * 15 / weights.sum())
     assert float(stage.get_attribute("data-answer")) == pytest.approx(right)
-    page.locator("label", has_text="forget to shrink").click()
+    page.locator("label", has_text="do not rescale").click()
     wrong = page.locator(".w2s-stage[data-forgets='true']")
     wrong.wait_for()
     assert (float(wrong.get_attribute("data-answer")) != pytest.approx(right)) == (size < 5)
@@ -2227,8 +2278,8 @@ def test_the_walk_of_tiles_moves_the_bytes_of_the_twin_and_ends_with_its_sums(
     from reference_impl.kernels.traffic import flash_attention_bytes
 
     page, data = show("tile-walk"), DATA["tile-walk"]
-    page.get_by_role("slider", name="Rows").fill(str(rows))
-    page.get_by_role("slider", name="Columns").fill(str(columns))
+    page.get_by_role("slider", name="Queries").fill(str(rows))
+    page.get_by_role("slider", name="Keys").fill(str(columns))
     page.locator(f"input[value={'causal' if causal else 'all'}]").check(force=True)
     stage = page.locator(
         f".w2s-stage[data-rows='{rows}'][data-columns='{columns}'][data-causal='{str(causal).lower()}']"
@@ -2266,7 +2317,7 @@ def test_the_loops_move_what_the_formula_says(show, heads, length, rows):
     from reference_impl.kernels.traffic import flash_attention_bytes
 
     page = show("loop-order")
-    for name, value in (("Heads", heads), ("Tokens", length), ("Rows", rows)):
+    for name, value in (("Heads", heads), ("Tokens", length), ("Queries", rows)):
         page.get_by_role("slider", name=name).fill(str(value))
     stage = page.locator(
         f".w2s-stage[data-heads='{heads}'][data-length='{length}'][data-rows='{rows}']"

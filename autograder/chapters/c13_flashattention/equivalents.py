@@ -11,7 +11,7 @@ TF32 = "Triton's interpreter multiplies exactly; only a GPU takes fewer digits"
 HIDDEN = "the weights of a query that sees no key are set to 0 afterwards, whatever they were"
 ANY_DRAW = "any draw, of two heads or of three, shows every kind"
 ANY_SIZE = (
-    "sizes beside these, or the other sizes alone, show every kind as well: no kind is shown by one"
+    "other sizes, or the other sizes alone, show every kind as well: no kind is shown by one"
     " size only"
 )
 ANY_ORDER = "the order of what is tried plays no part"
@@ -230,6 +230,6 @@ EQUIVALENT = {
         (
             "torch.allclose(mine.double(), exact, rtol=1e-05, atol=limit)  =>  "
             "torch.allclose(mine.double(), exact, atol=limit)"
-        ): ("the relative part of the limit plays no part beside the absolute one"),
+        ): ("the relative part of the limit plays no part next to the absolute one"),
     },
 }

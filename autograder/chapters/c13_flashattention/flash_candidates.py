@@ -154,9 +154,8 @@ def turned(
 RIGHT: list[Attention] = [right, keys_outside, making(precise=True), turned]
 POOR: dict[str, Attention] = {
     (
-        "It compares digits that float32 does not have: sums in another order, or in powers of "
-        "two, differ from yours by rounding. Compare with a tolerance, and a wider one where "
-        "scores go to hundreds."
+        "It compares digits that float32 does not have. Sums in another order round "
+        "differently: use a tolerance, and a wider one for scores of hundreds."
     ): (keys_outside),
 }
 
@@ -205,7 +204,7 @@ def blind_is_nan(
 
 
 WRONG: dict[str, list[Attention]] = {
-    "peaks": [
+    "running maximum": [
         making(peak="none"),
         making(peak="zero"),
         making(peak="tile"),
@@ -220,7 +219,7 @@ WRONG: dict[str, list[Attention]] = {
         zeros,
         not_a_number,
     ],
-    "ends": [
+    "incomplete tiles": [
         making(ragged="zeros"),
         making(ragged="lost"),
         making(ragged="rows"),
@@ -228,7 +227,7 @@ WRONG: dict[str, list[Attention]] = {
         making(ragged="lost", when=only_causal),
         making(ragged="lost", when=not_causal),
     ],
-    "sight": [
+    "attention masks": [
         making(aligned="first"),
         making(aligned="first", when=more_keys),
         making(aligned="first", when=more_queries),
@@ -238,7 +237,7 @@ WRONG: dict[str, list[Attention]] = {
         making(ignore_causal=True, when=more_keys),
         blind_is_nan,
     ],
-    "digits": [
+    "precision and scale": [
         making(half="weights"),
         making(half="inputs"),
         making(half="weights", when=only_causal),
@@ -252,28 +251,28 @@ WRONG: dict[str, list[Attention]] = {
 }
 PROBES: dict[str, Attention] = {
     (
-        "Your test accepts zeros, whatever is asked: it never complains. Is there an `assert` that "
-        "is reached, outside of `try`, without parentheses round condition and text?"
+        "Your test accepts a function that always returns zeros. Is an `assert` reached, "
+        "outside `try`, without parentheses around condition and text?"
     ): (zeros),
     (
-        "Your test accepts NaN: a comparison with NaN is False, so that `assert not difference > "
-        "...` says nothing. `torch.allclose` and `assert difference < ...` notice it."
+        "Your test accepts NaN: comparisons with NaN are False, so `assert not difference"
+        " > ...` passes. Use `torch.allclose` or `assert difference < ...`."
     ): (not_a_number),
-    "Your test never asks with `causal=True`.": making(scale=False, when=only_causal),
-    "Your test never asks with `causal=False`.": making(scale=False, when=not_causal),
-    "Your test never asks with more keys than queries.": making(scale=False, when=more_keys),
-    "Your test never asks with more queries than keys.": making(scale=False, when=more_queries),
-    "Your test does not look at the log-sum-exp.": making(lse="peak"),
+    "Your test never uses `causal=True`.": making(scale=False, when=only_causal),
+    "Your test never uses `causal=False`.": making(scale=False, when=not_causal),
+    "Your test never uses more keys than queries.": making(scale=False, when=more_keys),
+    "Your test never uses more queries than keys.": making(scale=False, when=more_queries),
+    "Your test does not check the log-sum-exp.": making(lse="peak"),
 }
 MISTAKEN: dict[str, Attention] = {
-    "It lets query t stand at place t: the queries are the last of the keys.": making(
+    "It gives query t the position t; the queries are the last positions, t + S - T.": making(
         aligned="first"
     ),
     "It does not divide the scores by the square root of D.": making(scale=False),
     (
-        "It wants a query that sees no key to see all of them alike, or to be NaN: it has zeros, "
-        "and -inf as log-sum-exp."
+        "It expects a query without keys to attend to all equally, or NaN; the output is "
+        "zero and the log-sum-exp -inf."
     ): making(low=-1e6),
-    "It wants a query that sees no key to be NaN: it has zeros.": blind_is_nan,
-    "It wants the log-sum-exp to base 2.": making(lse="two"),
+    "It expects NaN for a query without keys; the output is zero.": blind_is_nan,
+    "It expects the log-sum-exp to base 2.": making(lse="two"),
 }

@@ -6,10 +6,7 @@ from autograder.checks.mistakes.registry import mistake
 from reference_impl.kernels.backend import tl, triton
 
 ADD, SOFTMAX, FLASH = "13.add", "13.softmax", "13.flash"
-NOT_IEEE = (
-    "Your products round to TF32 on a GPU: give every `tl.dot` the argument"
-    ' `input_precision="ieee"`.'
-)
+NOT_IEEE = 'Your products round to TF32 on a GPU: pass `input_precision="ieee"` to every `tl.dot`.'
 
 
 @triton.jit
@@ -57,11 +54,11 @@ def _start(x, y, out, block, programs=None, load=True, store=True, number=True, 
 @mistake(
     ADD,
     "no-mask",
-    caught_by="ragged",
+    caught_by="ragged tiles",
     loses=2.5,
     misconception=(
-        "Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not"
-        " `<=`."
+        "Your kernel accesses memory past the end: mask load and store with `<` the "
+        "length, not `<=`."
     ),
 )
 def _(x, y, out, block):
@@ -71,11 +68,11 @@ def _(x, y, out, block):
 @mistake(
     ADD,
     "load-masked-only",
-    caught_by="ragged",
+    caught_by="ragged tiles",
     loses=2.5,
     misconception=(
-        "Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not"
-        " `<=`."
+        "Your kernel accesses memory past the end: mask load and store with `<` the "
+        "length, not `<=`."
     ),
 )
 def _(x, y, out, block):
@@ -85,11 +82,11 @@ def _(x, y, out, block):
 @mistake(
     ADD,
     "one-too-many",
-    caught_by="ragged",
+    caught_by="ragged tiles",
     loses=2.5,
     misconception=(
-        "Your kernel goes beyond the end: load and store need a mask, and it is `<` the length, not"
-        " `<=`."
+        "Your kernel accesses memory past the end: mask load and store with `<` the "
+        "length, not `<=`."
     ),
 )
 def _(x, y, out, block):
@@ -112,7 +109,9 @@ def _(x, y, out, block):
     "all-the-first-block",
     caught_by="several blocks",
     loses=3.5,
-    misconception="All of your programs own the first block: the program's number is missing.",
+    misconception=(
+        "All of your instances handle the first block: `tl.program_id` is missing from the offsets."
+    ),
 )
 def _(x, y, out, block):
     _start(x, y, out, block, number=False)
@@ -121,9 +120,9 @@ def _(x, y, out, block):
 @mistake(
     ADD,
     "grid-rounded-down",
-    caught_by="ragged",
+    caught_by="ragged tiles",
     loses=2.5,
-    misconception="You round the number of programs down: the ragged block at the end has none.",
+    misconception="You round the number of instances down: nothing handles the ragged last block.",
 )
 def _(x, y, out, block):
     _start(x, y, out, block, programs=max(len(x) // block, 1))
@@ -132,15 +131,15 @@ def _(x, y, out, block):
 @mistake(
     ADD,
     "a-program-too-many",
-    caught_by="once",
+    caught_by="one launch",
     loses=0.5,
-    misconception="You start a program more than there are blocks.",
+    misconception="You launch one instance more than there are blocks.",
 )
 def _(x, y, out, block):
     _start(x, y, out, block, programs=len(x) // block + 1)
 
 
-@mistake(ADD, "read-again", caught_by="once", loses=0.5, misconception="You read x twice.")
+@mistake(ADD, "read-again", caught_by="one launch", loses=0.5, misconception="You read x twice.")
 def _(x, y, out, block):
     _start(x, y, out, block, once=False)
 
@@ -162,9 +161,9 @@ def _first_adds_all(x, y, out, length, BLOCK: tl.constexpr):
 @mistake(
     ADD,
     "first-adds-all",
-    caught_by="once",
+    caught_by="one launch",
     loses=0.5,
-    misconception="Your first program adds all blocks; the others have nothing to do.",
+    misconception="Your first instance adds all blocks; the others do nothing.",
 )
 def _(x, y, out, block):
     _first_adds_all[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
@@ -188,11 +187,11 @@ def _breaks(x, y, out, length, BLOCK: tl.constexpr):
 @mistake(
     ADD,
     "break",
-    caught_by="compiles",
+    caught_by="compiles for GPU",
     loses=0.5,
     misconception=(
-        "No compiler takes your kernel. Python's own ways, such as `break`, and names from outside"
-        " are not for kernels."
+        "Your kernel does not compile. Avoid Python features such as `break`, and names "
+        "from outside the kernel."
     ),
 )
 def _(x, y, out, block):
@@ -204,7 +203,7 @@ def _(x, y, out, block):
     "out-is-new",
     caught_by="one block",
     loses=4,
-    misconception="You write into a tensor of your own. The result belongs into `out`.",
+    misconception="You write into a tensor of your own. Write the result into `out`.",
 )
 def _(x, y, out, block):
     _start(x, y, out.clone(), block)
@@ -293,10 +292,10 @@ def _shares(
 @mistake(
     SOFTMAX,
     "tail-of-zeros",
-    caught_by="tail",
+    caught_by="masked tail",
     loses=3,
     misconception=(
-        "You read zeros beyond the end of a row: they count in the sum, and may win the maximum."
+        "You load zeros past the end of a row: they count in the sum and may win the maximum."
     ),
 )
 def _(x, out, block):
@@ -306,9 +305,9 @@ def _(x, out, block):
 @mistake(
     SOFTMAX,
     "no-shrinking",
-    caught_by="shrink",
+    caught_by="rescaled sums",
     loses=4.5,
-    misconception="Your sum does not shrink when the peak climbs.",
+    misconception="You do not rescale the sum when the maximum increases.",
 )
 def _(x, out, block):
     _shares(x, out, block, shrink=False)
@@ -317,9 +316,9 @@ def _(x, out, block):
 @mistake(
     SOFTMAX,
     "no-peak",
-    caught_by="large",
+    caught_by="large numbers",
     loses=0.5,
-    misconception="You take `exp` of the numbers as they are, with no peak.",
+    misconception="You take `exp` without subtracting the maximum.",
 )
 def _(x, out, block):
     _shares(x, out, block, peak=False, start=0.0)
@@ -328,10 +327,10 @@ def _(x, out, block):
 @mistake(
     SOFTMAX,
     "peak-of-zero",
-    caught_by="large",
+    caught_by="large numbers",
     loses=0.5,
     misconception=(
-        "Your peak starts at 0: where all numbers of a row are far below, their sum is 0."
+        "Your maximum starts at 0: if all numbers of a row are far below, the sum underflows to 0."
     ),
 )
 def _(x, out, block):
@@ -341,7 +340,7 @@ def _(x, out, block):
 @mistake(
     SOFTMAX,
     "tail-stored",
-    caught_by="tail",
+    caught_by="masked tail",
     loses=3,
     misconception="You store the last block without a mask.",
 )
@@ -352,12 +351,9 @@ def _(x, out, block):
 @mistake(
     SOFTMAX,
     "three-walks",
-    caught_by="bytes",
+    caught_by="bytes read",
     loses=1,
-    misconception=(
-        "You walk over the row three times: once for the peak, once for the sum. Both come from one"
-        " walk."
-    ),
+    misconception=("You make three passes over the row. Compute maximum and sum in the same pass."),
 )
 def _(x, out, block):
     _shares(x, out, block, again=True)
@@ -382,11 +378,11 @@ def _log_sum_exp(x, out, C, x_row, out_row, BLOCK: tl.constexpr):
 @mistake(
     SOFTMAX,
     "log-sum-exp-only",
-    caught_by="large",
+    caught_by="large numbers",
     loses=0.5,
     misconception=(
-        "You keep only the log-sum-exp. Near 10,000 it is rounded to three digits after the point:"
-        " keep the peak and the sum."
+        "You keep only the log-sum-exp, which near 10,000 has three decimals left: keep "
+        "maximum and sum."
     ),
 )
 def _(x, out, block):
@@ -399,8 +395,8 @@ def _(x, out, block):
     caught_by="rows apart",
     loses=2,
     misconception=(
-        "You take another number for a stride of rows than the tensor says: x and `out` have each"
-        " their own, `x.stride(0)` and `out.stride(0)`."
+        "You use the wrong row stride: x and `out` each have their own, `x.stride(0)` and"
+        " `out.stride(0)`."
     ),
 )
 def _(x, out, block):
@@ -413,8 +409,8 @@ def _(x, out, block):
     caught_by="rows apart",
     loses=2,
     misconception=(
-        "You take another number for a stride of rows than the tensor says: x and `out` have each"
-        " their own, `x.stride(0)` and `out.stride(0)`."
+        "You use the wrong row stride: x and `out` each have their own, `x.stride(0)` and"
+        " `out.stride(0)`."
     ),
 )
 def _(x, out, block):
@@ -424,9 +420,9 @@ def _(x, out, block):
 @mistake(
     SOFTMAX,
     "whole-row-at-once",
-    caught_by="bytes",
+    caught_by="bytes read",
     loses=1,
-    misconception="You hold a whole row at a time. A program holds `block` numbers.",
+    misconception="You hold a whole row at a time. An instance holds `block` numbers.",
 )
 def _(x, out, block):
     _shares(x, out, max(block, triton.next_power_of_2(x.shape[1])))
@@ -643,14 +639,14 @@ attends(
     "sum-not-shrunk",
     "several tiles",
     6,
-    "Your sum does not shrink when the peak climbs, the mixture does.",
+    "You rescale the accumulator and not the sum when the maximum increases.",
     shrink=(False, True),
 )
 attends(
     "mixture-not-shrunk",
     "several tiles",
     5.5,
-    "Your mixture does not shrink when the peak climbs, the sum does.",
+    "You rescale the sum and not the accumulator when the maximum increases.",
     shrink=(True, False),
 )
 attends(
@@ -662,37 +658,37 @@ attends(
 )
 attends(
     "padding-counts",
-    "ragged",
+    "ragged tiles",
     3.5,
-    "Keys beyond the end count: their scores are 0, and not -inf.",
+    "You count keys past the end: their scores must be -inf, not 0.",
     tail=1,
 )
 attends(
     "last-tile-lost",
-    "ragged",
+    "ragged tiles",
     6,
-    "You leave out the last tile of keys where it is smaller.",
+    "You leave out an incomplete last tile of keys.",
     tail=2,
 )
 attends(
     "no-mask-in-store",
-    "ragged",
+    "ragged tiles",
     6,
     "You store the last tile of queries without a mask.",
     stored=False,
 )
 attends(
     "heads-ignored",
-    "heads",
+    "heads and strides",
     4,
-    "All heads read the first head's queries: their stride is missing.",
+    "You read the first head's queries in all heads: the head stride is missing.",
     strides={"q_head": 0},
 )
 attends(
     "contiguous-heads",
-    "heads",
+    "heads and strides",
     1.5,
-    "You take T times D for the stride of a head. Ask the tensor.",
+    "You assume a head stride of T * D. Use the tensor's `stride(0)`.",
     strides=lambda q, k, v, out, lse: {
         "q_head": q.shape[1] * q.shape[2],
         "out_head": q.shape[1] * q.shape[2],
@@ -700,44 +696,47 @@ attends(
 )
 attends(
     "one-stride-for-both",
-    "heads",
+    "heads and strides",
     1.5,
-    "You take the strides of k for those of v.",
+    "You use the strides of k for v.",
     strides=lambda q, k, v, out, lse: {"v_head": k.stride(0), "v_row": k.stride(1)},
 )
 attends(
     "other-groups",
-    "heads",
+    "heads and strides",
     1.5,
-    "You give head h the keys of head h mod K. Neighbours share: h // (H / K).",
+    "You give query head h the KV head h mod K. It is h // (H / K): neighbours share.",
     modulo=True,
 )
 attends(
     "counted-from-the-first",
-    "causal",
+    "causal mask",
     3,
-    "You let query t stand at place t. It stands at t + S - T.",
+    "You give query t the position t. It is t + S - T.",
     shift=False,
 )
 attends(
     "strict-diagonal",
-    "causal",
+    "causal mask",
     3,
-    "Your queries do not see the key at their own place.",
+    "Your queries do not attend to the key at their own position.",
     strict=True,
 )
 attends(
     "minus-a-million",
-    "causal",
+    "causal mask",
     2.5,
-    "You mask with a large negative number: a query that sees no key then sees all of them alike.",
+    (
+        "You mask with a large negative number: a query without keys then attends to all "
+        "of them equally."
+    ),
     low=-1e6,
 )
 attends(
     "no-peak",
     "large scores",
     0.5,
-    "You take `exp` of the scores as they are, with no peak.",
+    "You take `exp` of the scores without subtracting the maximum.",
     peak=False,
     start=0.0,
 )
@@ -745,40 +744,50 @@ attends(
     "peak-of-zero",
     "large scores",
     0.5,
-    "Your peak starts at 0: where all scores are far below, their sum is 0.",
+    "Your maximum starts at 0: if all scores are far below, the sum underflows to 0.",
     start=0.0,
 )
-attends("lse-in-base-2", "log-sum-exp", 0.5, "Your log-sum-exp is a logarithm to base 2.", base=2)
+attends(
+    "lse-in-base-2",
+    "log-sum-exp per query",
+    0.5,
+    "Your log-sum-exp is a logarithm to base 2, not a natural one.",
+    base=2,
+)
 attends(
     "lse-without-the-peak",
-    "log-sum-exp",
+    "log-sum-exp per query",
     0.5,
-    "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.",
+    "Your log-sum-exp is the logarithm of the sum alone. Add the maximum.",
     base=0,
 )
 attends(
     "lse-side-by-side",
-    "heads",
+    "heads and strides",
     2,
-    "You take T for the stride of a head's log-sum-exp. Ask the tensor: `lse.stride(0)`.",
+    "You assume that a row of `lse` has the stride T. Use `lse.stride(0)`.",
     strides=lambda q, k, v, out, lse: {"lse_head": q.shape[1]},
 )
 attends(
     "all-tiles-walked",
-    "walk",
+    "visited tiles",
     1,
-    "You walk over all tiles, and mask those in which nothing is seen. Causal, about half of them"
-    " need not be touched.",
+    (
+        "You visit all tiles and mask the invisible ones. Under a causal mask, about half"
+        " must not be visited."
+    ),
     walk_all=True,
 )
 attends(
     "one-key-early",
-    "causal",
+    "causal mask",
     1,
-    "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S"
-    " - T.",
+    (
+        "Your loop ends one key early: the last query of a tile attends to the key at its"
+        " own position, t + S - T."
+    ),
     early=1,
 )
-attends("tf32", "compiles", 0.5, NOT_IEEE, precision=(None, None))
-attends("tf32-in-the-first-product", "compiles", 0.5, NOT_IEEE, precision=(None, "ieee"))
-attends("tf32-in-the-second-product", "compiles", 0.5, NOT_IEEE, precision=("ieee", "tf32"))
+attends("tf32", "compiles for GPU", 0.5, NOT_IEEE, precision=(None, None))
+attends("tf32-in-the-first-product", "compiles for GPU", 0.5, NOT_IEEE, precision=(None, "ieee"))
+attends("tf32-in-the-second-product", "compiles for GPU", 0.5, NOT_IEEE, precision=("ieee", "tf32"))

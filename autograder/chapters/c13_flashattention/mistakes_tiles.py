@@ -30,11 +30,11 @@ def _counts(N, D, rows, size, plain=None, flash=None, operations=None):
 @mistake(
     TRAFFIC,
     "table-once",
-    caught_by="plain",
+    caught_by="plain attention bytes",
     loses=1.5,
     misconception=(
-        "You count the table of scores as written once and read once. The shares are another table:"
-        " they are written and read as well."
+        "You count the scores only. The attention weights are a second N x N matrix, "
+        "written and read as well."
     ),
 )
 def _(N, D, rows, size):
@@ -44,11 +44,11 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "inputs-only",
-    caught_by="plain",
+    caught_by="plain attention bytes",
     loses=1.5,
     misconception=(
-        "You count Q, K, V and the output only. Plain attention writes the table of scores to"
-        " memory, and reads it back."
+        "You count Q, K, V and the output only. Plain attention also writes scores and "
+        "attention weights to HBM and reads them back."
     ),
 )
 def _(N, D, rows, size):
@@ -58,9 +58,9 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "numbers-for-bytes",
-    caught_by="plain",
+    caught_by="plain attention bytes",
     loses=3.5,
-    misconception="You count numbers where bytes were asked for: each takes `size` of them.",
+    misconception="You count numbers instead of bytes. Each number has `size` bytes.",
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, 1)
@@ -69,9 +69,9 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "keys-once",
-    caught_by="flash",
+    caught_by="FlashAttention bytes",
     loses=2,
-    misconception="You read K and V once in all. Each tile of queries reads them anew.",
+    misconception="You read K and V once in all. Each tile of queries reads them again.",
 )
 def _(N, D, rows, size):
     return _counts(N, D, rows, size, flash=size * 4 * N * D + 4 * N)
@@ -80,11 +80,11 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "table-in-flash",
-    caught_by="flash",
+    caught_by="FlashAttention bytes",
     loses=2,
     misconception=(
-        "You count a table of scores in flash attention. It is never written: a tile of it lives"
-        " and dies near the processor."
+        "You count scores in FlashAttention. They are never written to HBM: a tile of "
+        "scores stays on the chip."
     ),
 )
 def _(N, D, rows, size):
@@ -94,7 +94,7 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "no-log-sum-exp",
-    caught_by="flash",
+    caught_by="FlashAttention bytes",
     loses=2,
     misconception="You left out the log-sum-exp: one number of 4 bytes for each query.",
 )
@@ -105,7 +105,7 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "log-sum-exp-of-size",
-    caught_by="flash",
+    caught_by="FlashAttention bytes",
     loses=2,
     misconception=(
         "You give the log-sum-exp `size` bytes for each query. It has 4, whatever `size` is."
@@ -118,10 +118,10 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "ragged-tile-lost",
-    caught_by="flash",
+    caught_by="FlashAttention bytes",
     loses=2,
     misconception=(
-        "You round the number of tiles down. The smaller tile at the end walks over all keys too."
+        "You round the number of tiles down. The smaller last tile reads all keys as well."
     ),
 )
 def _(N, D, rows, size):
@@ -131,10 +131,10 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "ragged-tile-in-part",
-    caught_by="flash",
+    caught_by="FlashAttention bytes",
     loses=2,
     misconception=(
-        "You let the smaller tile at the end read a part of the keys only. It reads all of them."
+        "You let the smaller last tile read only part of the keys. It reads all of them."
     ),
 )
 def _(N, D, rows, size):
@@ -144,11 +144,11 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "fewer-operations",
-    caught_by="operations",
+    caught_by="FLOPs counted",
     loses=1.5,
     misconception=(
-        "You let flash attention compute less than plain attention. It makes all of the table, tile"
-        " by tile: what it saves is traffic."
+        "You let FlashAttention compute fewer FLOPs than plain attention. It computes all"
+        " scores; what it saves is traffic."
     ),
 )
 def _(N, D, rows, size):
@@ -158,11 +158,11 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "half-of-the-operations",
-    caught_by="operations",
+    caught_by="FLOPs counted",
     loses=1.5,
     misconception=(
-        "You count half of the operations: there are two products, and a multiplication and its"
-        " addition are two operations."
+        "You count half of the FLOPs: there are two products, and a multiplication and "
+        "its addition are two FLOPs."
     ),
 )
 def _(N, D, rows, size):
@@ -172,11 +172,11 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "one-product-of-multiplications",
-    caught_by="operations",
+    caught_by="FLOPs counted",
     loses=1.5,
     misconception=(
-        "You count the multiplications of one product. There are two products, and each"
-        " multiplication has an addition."
+        "You count the multiplications of one product. There are two products, and each "
+        "multiplication comes with an addition."
     ),
 )
 def _(N, D, rows, size):
@@ -186,11 +186,11 @@ def _(N, D, rows, size):
 @mistake(
     TRAFFIC,
     "backward-too",
-    caught_by="operations",
+    caught_by="FLOPs counted",
     loses=1.5,
     misconception=(
-        "You count the products of the backward pass as well. Asked are the two of the forward"
-        " pass."
+        "You count the products of the backward pass as well. Only the two of the forward"
+        " pass count."
     ),
 )
 def _(N, D, rows, size):
@@ -219,11 +219,10 @@ def ground_of(side, ground):
 @mistake(
     MERGE,
     "nothing-shrinks",
-    caught_by="each larger",
+    caught_by="either maximum larger",
     loses=4,
     misconception=(
-        "You add the sums and the mixtures as they are. The side with the smaller peak shrinks"
-        " first."
+        "You add sums and accumulators without rescaling the side with the smaller maximum."
     ),
 )
 def _(one, other):
@@ -233,9 +232,9 @@ def _(one, other):
 @mistake(
     MERGE,
     "sum-not-shrunk",
-    caught_by="each larger",
+    caught_by="either maximum larger",
     loses=4,
-    misconception="You shrink the mixture and not the sum. Both are relative to the peak.",
+    misconception="You rescale the accumulator and not the sum. Both are relative to the maximum.",
 )
 def _(one, other):
     return _join(one, other, sums=False)
@@ -244,9 +243,9 @@ def _(one, other):
 @mistake(
     MERGE,
     "mixture-not-shrunk",
-    caught_by="each larger",
+    caught_by="either maximum larger",
     loses=4,
-    misconception="You shrink the sum and not the mixture. Both are relative to the peak.",
+    misconception="You rescale the sum and not the accumulator. Both are relative to the maximum.",
 )
 def _(one, other):
     return _join(one, other, mixtures=False)
@@ -255,9 +254,9 @@ def _(one, other):
 @mistake(
     MERGE,
     "first-shrinks-only",
-    caught_by="each larger",
+    caught_by="either maximum larger",
     loses=4,
-    misconception="You shrink the first piece only, as if the second always had the larger peak.",
+    misconception="You rescale the first part only. The second need not have the larger maximum.",
 )
 def _(one, other):
     return _join(one, other, right=torch.ones_like(one[0]))
@@ -266,9 +265,9 @@ def _(one, other):
 @mistake(
     MERGE,
     "second-is-newer",
-    caught_by="each larger",
+    caught_by="either maximum larger",
     loses=4,
-    misconception="You take the second piece's peak as the new one. It is the larger of the two.",
+    misconception="You use the second part's maximum. The merged maximum is the larger of the two.",
 )
 def _(one, other):
     return _join(one, other, peak=other[0].clone())
@@ -277,9 +276,11 @@ def _(one, other):
 @mistake(
     MERGE,
     "reversed",
-    caught_by="each larger",
+    caught_by="either maximum larger",
     loses=4,
-    misconception="You take exp(new peak - old peak), which grows what should shrink.",
+    misconception=(
+        "Your factor is exp(larger maximum - old maximum): the exponent has the wrong sign."
+    ),
 )
 def _(one, other):
     top = torch.maximum(one[0], other[0])
@@ -295,9 +296,9 @@ def _(one, other):
 @mistake(
     MERGE,
     "means",
-    caught_by="equal peaks",
+    caught_by="equal maxima",
     loses=5,
-    misconception="You average the two sides. Sums and mixtures add up.",
+    misconception="You average the two parts. Sums and accumulators are added.",
 )
 def _(one, other):
     top, total, mixed = _join(one, other)
@@ -307,9 +308,11 @@ def _(one, other):
 @mistake(
     MERGE,
     "divided",
-    caught_by="equal peaks",
+    caught_by="equal maxima",
     loses=5,
-    misconception="You divide the mixture by the sum. A piece keeps both, to be merged again.",
+    misconception=(
+        "You divide the accumulator by the sum. Return both, so that the part can be merged again."
+    ),
 )
 def _(one, other):
     top, total, mixed = _join(one, other)
@@ -319,9 +322,9 @@ def _(one, other):
 @mistake(
     MERGE,
     "peaks-added",
-    caught_by="equal peaks",
+    caught_by="equal maxima",
     loses=5,
-    misconception="You add the peaks. The new one is the larger of the two.",
+    misconception="You add the maxima. The merged one is the larger of the two.",
 )
 def _(one, other):
     top, total, mixed = _join(one, other)
@@ -331,7 +334,7 @@ def _(one, other):
 @mistake(
     MERGE,
     "nan-of-two-empty",
-    caught_by="empty",
+    caught_by="empty parts",
     loses=1,
     misconception="You subtract -inf from -inf, which is NaN.",
 )
@@ -344,9 +347,9 @@ def _(one, other):
 @mistake(
     MERGE,
     "whole-tensor-peak",
-    caught_by="each larger",
+    caught_by="either maximum larger",
     loses=2.5,
-    misconception="You take one peak for all rows. Each row has its own.",
+    misconception="You use one maximum for all rows. Each row has its own.",
 )
 def _(one, other):
     a, b = one[0], other[0]
@@ -366,7 +369,7 @@ def _(one, other):
     caught_by="far apart",
     loses=1.5,
     misconception=(
-        "You go back to exp(score) before you add: with a peak of some hundred that is infinite."
+        "You return to exp(score) before adding, which overflows when the maximum is a few hundred."
     ),
 )
 def _(one, other):
@@ -472,23 +475,23 @@ forward(
 )
 forward(
     "sum-not-shrunk",
-    "shrink",
+    "rescaled sums",
     7,
-    "Your sum does not shrink when the peak climbs, the mixture does.",
+    "You rescale the accumulator and not the sum when the maximum increases.",
     shrink_sum=False,
 )
 forward(
     "mixture-not-shrunk",
-    "shrink",
+    "rescaled sums",
     6,
-    "Your mixture does not shrink when the peak climbs, the sum does.",
+    "You rescale the sum and not the accumulator when the maximum increases.",
     shrink_mixture=False,
 )
 forward(
     "nothing-shrinks",
-    "shrink",
+    "rescaled sums",
     7,
-    "Nothing shrinks when the peak climbs: tiles relative to different peaks are added.",
+    "You never rescale: sums relative to different maxima are added.",
     shrink_sum=False,
     shrink_mixture=False,
 )
@@ -496,87 +499,95 @@ forward(
     "divided-in-each-tile",
     "several tiles",
     8,
-    "You divide in each tile. The mixture is divided once, at the end.",
+    "You divide in each tile. Divide the accumulator once, at the end.",
     each_divided=True,
 )
 forward(
     "no-maximum",
     "large scores",
     1.5,
-    "You take `exp` of the scores as they are, with no peak.",
+    "You take `exp` of the scores without subtracting the maximum.",
     no_peak=True,
 )
 forward(
     "peak-of-zero",
     "large scores",
     1.5,
-    "Your peak starts at 0: where all scores are far below, their sum is 0.",
+    "Your maximum starts at 0: if all scores are far below, the sum underflows to 0.",
     start=0.0,
 )
 forward(
     "padding-counts",
     "one tile",
     3.5,
-    "You fill the last tile of keys up with zeros, and count them: their scores are 0, and not"
-    " -inf.",
+    ("You pad the last tile of keys with zeros and count them: their scores must be -inf, not 0."),
     padded=True,
 )
-forward(
-    "last-tile-lost", "one tile", 6, "You leave out the last tile where it is smaller.", lost=True
-)
+forward("last-tile-lost", "one tile", 6, "You leave out an incomplete last tile.", lost=True)
 forward(
     "counted-from-the-first",
     "fewer or more queries",
     2.5,
-    "You let query t stand at place t. It stands at t + S - T: the queries are the last of the"
-    " keys.",
+    (
+        "You give query t the position t. It is t + S - T, because the queries are the "
+        "last positions."
+    ),
     aligned="first",
 )
 forward(
     "strict-diagonal",
-    "causal",
+    "causal mask",
     5,
-    "Your queries do not see the key at their own place.",
+    "Your queries do not attend to the key at their own position.",
     strict=True,
 )
 forward(
     "causal-by-tile",
-    "causal",
+    "causal mask",
     5,
-    "You mask whole tiles only. The tile on the diagonal is seen in part.",
+    "You mask whole tiles only. The tile on the diagonal is partly visible.",
     by_tile=True,
 )
 forward(
     "minus-a-million",
     "fewer or more queries",
     2,
-    "You mask with a large negative number: a query that sees no key then sees all of them alike.",
+    (
+        "You mask with a large negative number: a query without keys then attends to all "
+        "of them equally."
+    ),
     low=-1e6,
     start=-1e30,
 )
 forward(
-    "lse-in-base-2", "large scores", 1.5, "Your log-sum-exp is a logarithm to base 2.", lse_of="two"
+    "lse-in-base-2",
+    "large scores",
+    1.5,
+    "Your log-sum-exp is a logarithm to base 2, not a natural one.",
+    lse_of="two",
 )
 forward(
     "lse-without-the-peak",
     "large scores",
     1.5,
-    "Your log-sum-exp is the logarithm of the sum alone. The peak belongs to it.",
+    "Your log-sum-exp is the logarithm of the sum alone. Add the maximum.",
     lse_of="sum",
 )
 forward(
     "lse-is-the-peak",
     "large scores",
     1.5,
-    "You give the peak for the log-sum-exp. The logarithm of the sum belongs to it.",
+    "You return the maximum as log-sum-exp. Add the logarithm of the sum.",
     lse_of="peak",
 )
 forward(
     "tile-maximum",
-    "causal",
+    "causal mask",
     4,
-    "Your new peak is the tile's own maximum: where that is lower than the old one, what came"
-    " before grows, up to infinity.",
+    (
+        "You replace the running maximum by the tile's own. Take the larger of both, or "
+        "earlier terms grow to infinity."
+    ),
     tile_peak=True,
 )
 
@@ -585,15 +596,17 @@ forward(
     "mask-of-all",
     "memory",
     1,
-    "You make a mask of all queries by all keys at once. Make the mask of one tile at a time.",
+    ("You build a mask of all queries by all keys at once. Build it for one tile at a time."),
     full_mask=True,
 )
 forward(
     "one-key-early",
-    "causal",
+    "causal mask",
     4,
-    "Your walk ends one key early: the last query of a tile sees the key at its own place, t + S"
-    " - T.",
+    (
+        "Your loop ends one key early: the last query of a tile attends to the key at its"
+        " own position, t + S - T."
+    ),
     stops_early=True,
 )
 
@@ -604,7 +617,7 @@ forward(
     caught_by="fewer or more queries",
     loses=2,
     misconception=(
-        "Your peak starts at -inf: where a query sees no key, -inf is subtracted from -inf."
+        "Your maximum starts at -inf: for a query without keys, you subtract -inf from -inf."
     ),
 )
 def _(q, k, v, rows, columns, causal):
@@ -735,102 +748,112 @@ def backward(name, caught_by, loses, misconception, **wrong):
 
 backward(
     "scores-not-scaled",
-    "dV",
+    "gradient dV",
     8,
-    "The scores that you compute again are not divided by the square root of D.",
+    "You do not divide the recomputed scores by the square root of D.",
     scale=1.0,
 )
 backward(
     "dq-not-scaled",
-    "dQ",
+    "gradient dQ",
     6,
-    "Your dQ lacks the division by the square root of D.",
+    "You do not divide dQ by the square root of D.",
     scales=lambda D: (D**0.5, 1),
 )
 backward(
     "scaled-twice",
-    "dQ",
+    "gradient dQ",
     7,
-    "Your dQ and dK are divided by the square root of D twice.",
+    "You divide dQ and dK by the square root of D twice.",
     scales=lambda D: (D**-0.5, D**-0.5),
 )
 backward(
     "dk-not-scaled",
-    "dK",
+    "gradient dK",
     6,
-    "Your dK lacks the division by the square root of D.",
+    "You do not divide dK by the square root of D.",
     scales=lambda D: (1, D**0.5),
 )
-backward("no-delta", "dQ", 7, "You left out delta: the softmax's own gradient.", delta="none")
+backward(
+    "no-delta",
+    "gradient dQ",
+    7,
+    "You left out delta, which the softmax's gradient subtracts.",
+    delta="none",
+)
 backward(
     "delta-of-the-gradient",
-    "dQ",
+    "gradient dQ",
     7,
-    "Your delta is the sum of the gradient's squares. It is that of gradient times output.",
+    ("Your delta is the sum of the gradient's squares. It is the sum of gradient times output."),
     delta="grad",
 )
 backward(
     "delta-of-a-tile",
-    "tiles",
+    "several tiles",
     5,
-    "You sum delta over a tile. It is of the whole row: gradient times output, summed over the"
-    " width.",
+    (
+        "You compute delta from one tile. It belongs to the whole row: gradient times "
+        "output, summed over D."
+    ),
     delta="tile",
 )
 backward(
     "softmax-again",
-    "tiles",
+    "several tiles",
     5,
-    "You take a softmax in each tile. The weights are exp(score - log-sum-exp), where the"
-    " log-sum-exp is of the whole row.",
+    (
+        "You take a softmax in each tile. The weights are exp(score - log-sum-exp), with "
+        "the log-sum-exp of the whole row."
+    ),
     again=True,
 )
 backward(
     "no-mask",
-    "causal",
+    "causal mask",
     2.5,
-    "You do not mask what a query may not see: its weight is 0.",
+    "You do not mask: keys after the query must have the weight 0.",
     masked=False,
 )
 backward(
     "counted-from-the-first",
-    "causal",
+    "causal mask",
     2.5,
-    "You let query t stand at place t. It stands at t + S - T.",
+    "You give query t the position t. It is t + S - T.",
     aligned="first",
 )
 backward(
     "nan-of-the-blind",
-    "causal",
+    "causal mask",
     1.5,
-    "A query that sees no key has the log-sum-exp -inf: you subtract it from -inf, which is NaN.",
+    ("You subtract the log-sum-exp -inf of a query without keys from -inf, which is NaN."),
     finite=False,
 )
 backward(
     "last-queries-lost",
-    "ragged",
+    "ragged tiles",
     3.5,
-    "You leave out the last tile of queries where it is smaller.",
+    "You leave out an incomplete last tile of queries.",
     tiles="full",
 )
 backward(
     "other-groups",
-    "groups",
+    "grouped heads",
     1,
-    "You give head h the keys of head h mod K. Neighbours share: h // (H / K).",
+    "You give query head h the KV head h mod K. It is h // (H / K): neighbours share.",
     grouping="tile",
 )
 backward(
     "first-of-a-group",
-    "groups",
+    "grouped heads",
     1,
-    "You keep what the first head of each group gives to dK and dV. All of them add up.",
+    ("You keep only the first head of each group in dK and dV. Add the contributions of all."),
     sum_groups=False,
 )
 backward(
     "mean-of-a-group",
-    "groups",
+    "grouped heads",
     1,
-    "You average what the heads of a group give to dK and dV. It adds up.",
+    "You average over the heads of a group in dK and dV. Add their contributions.",
     mean_groups=True,
 )

@@ -53,11 +53,10 @@ def _judge(
 @mistake(
     TEST,
     "the-published-input",
-    caught_by="peaks",
+    caught_by="running maximum",
     loses=5,
     misconception=(
-        "You ask once, with numbers of queries and keys that are multiples of the tiles, at two"
-        " digits."
+        "You test one input, with lengths that are multiples of the tiles, to two digits."
     ),
 )
 def _(flash):
@@ -75,9 +74,9 @@ def _(flash):
 @mistake(
     TEST,
     "full-tiles-only",
-    caught_by="ends",
+    caught_by="incomplete tiles",
     loses=2.5,
-    misconception="All of your texts are multiples of the tiles.",
+    misconception="All of your lengths are multiples of the tiles.",
 )
 def _(flash):
     _judge(flash, shapes=((16, 16), (32, 32), (16, 48)))
@@ -86,7 +85,7 @@ def _(flash):
 @mistake(
     TEST,
     "square-only",
-    caught_by="sight",
+    caught_by="attention masks",
     loses=1,
     misconception="You always have as many keys as queries.",
 )
@@ -97,7 +96,7 @@ def _(flash):
 @mistake(
     TEST,
     "small-scores-only",
-    caught_by="peaks",
+    caught_by="running maximum",
     loses=1.5,
     misconception="All of your scores are near 0.",
 )
@@ -108,7 +107,7 @@ def _(flash):
 @mistake(
     TEST,
     "no-negative-scores",
-    caught_by="peaks",
+    caught_by="running maximum",
     loses=1.5,
     misconception="None of your inputs has scores that are all far below 0.",
 )
@@ -119,9 +118,9 @@ def _(flash):
 @mistake(
     TEST,
     "never-causal",
-    caught_by="peaks",
+    caught_by="running maximum",
     loses=5,
-    misconception="You never ask with `causal=True`.",
+    misconception="You never test `causal=True`.",
 )
 def _(flash):
     _judge(flash, causals=(False,))
@@ -130,9 +129,9 @@ def _(flash):
 @mistake(
     TEST,
     "always-causal",
-    caught_by="peaks",
+    caught_by="running maximum",
     loses=4,
-    misconception="You never ask with `causal=False`.",
+    misconception="You never test `causal=False`.",
 )
 def _(flash):
     _judge(flash, causals=(True,))
@@ -141,9 +140,9 @@ def _(flash):
 @mistake(
     TEST,
     "two-digits",
-    caught_by="digits",
+    caught_by="precision and scale",
     loses=1,
-    misconception="You compare two digits: half precision passes.",
+    misconception="You compare only two digits, so half precision passes.",
 )
 def _(flash):
     _judge(flash, near=1e-2, far=1e-2)
@@ -152,9 +151,9 @@ def _(flash):
 @mistake(
     TEST,
     "no-log-sum-exp",
-    caught_by="digits",
+    caught_by="precision and scale",
     loses=1,
-    misconception="You do not look at the log-sum-exp.",
+    misconception="You do not check the log-sum-exp.",
 )
 def _(flash):
     _judge(flash, lse=False)
@@ -163,9 +162,9 @@ def _(flash):
 @mistake(
     TEST,
     "one-tile",
-    caught_by="peaks",
+    caught_by="running maximum",
     loses=1.5,
-    misconception="Your tiles are larger than your texts: nothing is ever merged.",
+    misconception="Your tiles are larger than your sequences: nothing is ever merged.",
 )
 def _(flash):
     _judge(flash, tile=64)
@@ -174,9 +173,9 @@ def _(flash):
 @mistake(
     TEST,
     "nan-passes",
-    caught_by="peaks",
+    caught_by="running maximum",
     loses=2.5,
-    misconception="You ask `assert not difference > limit`: with NaN that holds.",
+    misconception="You assert `not difference > limit`, which is true for NaN.",
 )
 def _(flash):
     _judge(flash, nan=True)
@@ -185,9 +184,9 @@ def _(flash):
 @mistake(
     TEST,
     "exact",
-    caught_by="peaks",
+    caught_by="running maximum",
     loses=5,
-    misconception="You want all digits equal: sums in another order round otherwise.",
+    misconception="You require equal digits, but sums in another order round differently.",
 )
 def _(flash):
     q, k, v = torch.randn(3, 2, 33, 16, generator=torch.Generator().manual_seed(1))
@@ -197,9 +196,9 @@ def _(flash):
 @mistake(
     TEST,
     "never-called",
-    caught_by="peaks",
+    caught_by="running maximum",
     loses=5,
-    misconception="Your test never calls what it is given.",
+    misconception="Your test never calls the function that it is given.",
 )
 def _(flash):
     assert callable(flash)

@@ -15,12 +15,12 @@ from autograder.checks.protocol import Buffer, exercise, expect
 BOOK = "13-flashattention"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 ROUGH = {"rtol": 1e-3, "atol": 1e-3}
-SILENT = "Nothing is returned: the result is what stands in the tensors that are given for it."
+SILENT = "Return nothing: write the result into the tensors that are given for it."
 ONE_START = (
-    "One call starts one kernel, once, and each program does the part that is its own: one program"
-    " that does the work of all keeps a GPU waiting."
+    "One call launches one kernel, once, and every program instance does its own "
+    "part: one instance must not do the work of all."
 )
-BESIDE = "Something beside the result was written: mask what lies beyond its end."
+BESIDE = "You wrote outside the result: mask the store past its end."
 
 
 def nothing(*shape: int, **layout: object) -> Buffer:
@@ -74,8 +74,7 @@ def test_one_block(student, rng):
             rng,
             size,
             size,
-            "Load x and y, add, and store into `out`: the numbers of one block, all of which are"
-            " there. Nothing is returned.",
+            "Load x and y, add, and store into `out`: one complete block. Return nothing.",
         )
 
 
@@ -87,12 +86,14 @@ def test_several_blocks(student, rng):
             rng,
             length,
             block,
-            "Program i owns the block that begins at i times `BLOCK`. Programs run in any order,"
-            " and each writes its own block.",
+            (
+                "Instance i handles the block that begins at i * `BLOCK`. Instances run in any "
+                "order, and each writes its own block."
+            ),
         )
 
 
-@add.stage("ragged", points=1.5)
+@add.stage("ragged tiles", points=1.5)
 def test_a_ragged_end(student, rng):
     for length, block in (
         (10, 4),
@@ -110,13 +111,15 @@ def test_a_ragged_end(student, rng):
             rng,
             length,
             block,
-            "The last block may be ragged: as many programs as it takes, rounded up, and a mask on"
-            " the loads and on the store, so that place N and all behind it are left alone.",
+            (
+                "The last block may be ragged: round the number of instances up, and mask loads "
+                "and store at offset N and beyond."
+            ),
         )
-    ask_add(student, rng, 50, 16, "Numbers may be as large as they like.", size=1e5)
+    ask_add(student, rng, 50, 16, "Numbers may be of any size.", size=1e5)
 
 
-@add.stage("once", points=0.5, after="ragged")
+@add.stage("one launch", points=0.5, after="ragged tiles")
 def test_each_number_is_read_once(student, rng):
     for length, block in ((10, 4), (16, 4), (3, 8), (5, 1), (1500, 1024), (1000, 512)):
         after = ask_add(
@@ -124,7 +127,7 @@ def test_each_number_is_read_once(student, rng):
             rng,
             length,
             block,
-            "Every number of `out` is x + y, whatever the length and the block.",
+            "Every number of `out` must be x + y, for any length and block.",
         )
         counted = after.counted
         expect(after.value is None).is_true(cause=SILENT)
@@ -133,8 +136,8 @@ def test_each_number_is_read_once(student, rng):
             == (-(-length // block), 8 * length, 4 * length)
         ).is_true(
             cause=(
-                "One program for each block, no more; each number of x and of y is read once, by a"
-                " kernel, and each of `out` written once."
+                "Launch one instance per block, no more. Read each number of x and y once, in a "
+                "kernel, and write each of `out` once."
             ),
             detail=(
                 f"{length} numbers, blocks of {block}: {counted['programs']} programs,"
@@ -144,13 +147,13 @@ def test_each_number_is_read_once(student, rng):
         expect(counted["launches"] == 1 and counted["most"] <= 4 * block).is_true(
             cause=ONE_START,
             detail=(
-                f"{length} numbers, blocks of {block}: {counted['launches']} starts, and one"
-                f" program wrote {counted['most']} bytes"
+                f"{length} numbers, blocks of {block}: {counted['launches']} launches, and one"
+                f" instance wrote {counted['most']} bytes"
             ),
         )
 
 
-@add.stage("compiles", points=0.5, after="ragged")
+@add.stage("compiles for GPU", points=0.5, after="ragged tiles")
 def test_add_compiles(student):
     expect_compiled(student, "add", torch.zeros(1000), torch.zeros(1000), torch.zeros(1000), 128)
 
@@ -159,7 +162,7 @@ softmax = exercise(
     "13.softmax",
     function="softmax",
     points=6,
-    see=f"{BOOK}/triton#a-softmax-in-one-pass",
+    see=f"{BOOK}/triton#softmax-fusing-a-reduction",
     changes=True,
     withhold=OURS | FUSED | SOFTMAX,
 )
@@ -197,8 +200,10 @@ def test_a_row_of_one_block(student, rng):
             rng,
             normal(rng, R, C),
             C,
-            "A row of exactly one block: exp(number - peak), divided by their sum, for each row by"
-            " itself.",
+            (
+                "For a row of one block: exp(number - maximum), divided by the sum, in each row "
+                "on its own."
+            ),
         )
 
 
@@ -210,17 +215,19 @@ def test_rows_may_lie_apart(student, rng):
             rng,
             normal(rng, R, C),
             C,
-            "Row r of x begins at r times `x.stride(0)`, row r of `out` at r times `out.stride(0)`:"
-            " neither need be the number of columns.",
+            (
+                "Row r of x begins at r * `x.stride(0)`, row r of `out` at r * `out.stride(0)`: "
+                "neither need equal the number of columns."
+            ),
             gap=gap,
         )
 
 
-@softmax.stage("shrink", points=1)
+@softmax.stage("rescaled sums", points=1)
 def test_the_sum_shrinks_when_the_peak_climbs(student, rng):
     rule = (
-        "When a block has a larger number than all before, the sum so far shrinks by exp(old peak -"
-        " new peak). Otherwise peak and sum so far stay what they are."
+        "When a block raises the maximum, multiply the sum by exp(old maximum - larger "
+        "maximum). Otherwise both stay."
     )
     for R, C, block in ((1, 4, 2), (2, 8, 4), (2, 3, 1), (1, 256, 64), (1, 40, 1)):
         x = 2 * normal(rng, R, C)
@@ -235,23 +242,22 @@ def test_the_sum_shrinks_when_the_peak_climbs(student, rng):
     )
 
 
-@softmax.stage("tail", points=1.5)
+@softmax.stage("masked tail", points=1.5)
 def test_the_last_block_of_a_row(student, rng):
     rule = (
-        "The last block of a row may be ragged. What is not there is lower than every number, and"
-        " adds nothing to the sum: read it as -inf. It is not stored either."
+        "Load masked lanes of the last block as -inf, so that they change neither maximum"
+        " nor sum, and do not store them."
     )
     for R, C, block in ((1, 3, 4), (2, 5, 8), (3, 1, 16), (2, 7, 4), (1, 9, 8), (2, 300, 256)):
         ask_softmax(student, rng, normal(rng, R, C) - 3, block, rule)
     ask_softmax(student, rng, (normal(rng, 3, 7) - 3).sort(1).values, 4, rule, gap=2)
 
 
-@softmax.stage("large", points=0.5)
+@softmax.stage("large numbers", points=0.5)
 def test_numbers_of_thousands(student, rng):
     rule = (
-        "Numbers lie between -10,000 and 10,000, and all those of a row may be near one end: only"
-        " exp(number - peak) is never too large, and its sum never 0. Subtract the peak, which is"
-        " exact, and divide by the sum: a log-sum-exp near 10,000 is rounded too much."
+        "Numbers may be near 10,000 or -10,000: use exp(number - maximum) divided by the "
+        "sum. A log-sum-exp near 10,000 is rounded too much."
     )
     for low, high in ((9990.0, 10000.0), (-10000.0, -9990.0), (-10000.0, 10000.0), (80.0, 200.0)):
         ask_softmax(student, rng, uniform(rng, low, high, 8, 11), 4, rule)
@@ -260,7 +266,7 @@ def test_numbers_of_thousands(student, rng):
     ask_softmax(student, rng, torch.tensor([[-200.0, 0.0, -40.0, -60.0, -100.0]]), 2, rule)
 
 
-@softmax.stage("bytes", points=1, after="shrink")
+@softmax.stage("bytes read", points=1, after="rescaled sums")
 def test_two_walks_and_no_more(student, rng):
     for R, C, block in ((2, 8, 4), (3, 5, 2), (1, 7, 8)):
         after, given = (
@@ -283,8 +289,8 @@ def test_two_walks_and_no_more(student, rng):
             4 * R * C <= counted["read"] <= 8 * R * C and counted["written"] == 4 * R * C
         ).is_true(
             cause=(
-                "Each number of x is read at most twice: once for the peak and the sum together,"
-                " and once to write. A walk for the peak and another for the sum is one too many."
+                "Read each number of x at most twice: once for maximum and sum together, once to "
+                "write. You make one pass too many."
             ),
             detail=detail,
         )
@@ -293,21 +299,21 @@ def test_two_walks_and_no_more(student, rng):
             and R * -(-C // block) <= counted["loads"] <= 2 * R * -(-C // block)
         ).is_true(
             cause=(
-                "One program for each row, which holds `block` numbers at a time: not a whole row,"
-                " and not one by one."
+                "Launch one instance per row, which holds `block` numbers at a time: not a whole "
+                "row, and not single numbers."
             ),
             detail=detail,
         )
         expect(counted["launches"] == 1 and counted["most"] <= 4 * C).is_true(
             cause=ONE_START,
             detail=(
-                f"{detail}, {counted['launches']} starts, and one program wrote {counted['most']}"
+                f"{detail}, {counted['launches']} launches; one instance wrote {counted['most']}"
                 " bytes"
             ),
         )
 
 
-@softmax.stage("compiles", points=0.5, after="shrink")
+@softmax.stage("compiles for GPU", points=0.5, after="rescaled sums")
 def test_softmax_compiles(student):
     expect_compiled(student, "softmax", torch.zeros(4, 300), torch.zeros(4, 300), 64)
 
@@ -316,7 +322,7 @@ flash = exercise(
     "13.flash",
     function="flash",
     points=9,
-    see=f"{BOOK}/triton#flash-attention-as-a-kernel",
+    see=f"{BOOK}/flash-kernel#the-kernel",
     changes=True,
     withhold=OURS | FUSED | SOFTMAX,
 )
@@ -367,27 +373,29 @@ def test_one_tile_of_a_kernel(student, rng):
             student,
             rng,
             (*qkv(rng, 1, side, side, D), side, side, False),
-            "One head and one tile, all of which is there: scores over the square root of D, their"
-            " softmax, the mixture of the values.",
+            (
+                "One head, one complete tile: scores divided by the square root of D, softmax, "
+                "weighted average of the values."
+            ),
         )
 
 
 @flash.stage("several tiles", points=1.5)
 def test_several_tiles_of_a_kernel(student, rng):
     rule = (
-        "Program i has the queries from i times `rows` on, and walks over all tiles of keys. When a"
-        " tile has a larger score, sum and mixture so far shrink by exp(old peak - new peak)."
+        "Instance i has the queries from i * `rows` on. When a tile raises the maximum, "
+        "multiply sum and accumulator by exp(old - larger)."
     )
     ask_flash(student, rng, (*qkv(rng, 1, 16, 48, 16, size=3.0), 16, 16, False), rule)
     ask_flash(student, rng, (*qkv(rng, 1, 32, 32, 16, size=3.0), 16, 32, False), rule)
     ask_flash(student, rng, (*qkv(rng, 1, 64, 32, 16, size=3.0), 32, 16, False), rule)
 
 
-@flash.stage("ragged", points=1.5)
+@flash.stage("ragged tiles", points=1.5)
 def test_ragged_tiles_of_a_kernel(student, rng):
     rule = (
-        "Queries and keys may end inside a tile. Beyond the end nothing is loaded or stored, and a"
-        " key that is not there has the score -inf, so that it adds nothing to the sum."
+        "Queries and keys may end inside a tile: mask loads and stores there, and give "
+        "missing keys the score -inf."
     )
     for T, S in ((1, 1), (5, 37), (33, 17), (37, 5)):
         ask_flash(student, rng, (*qkv(rng, 1, T, S, 16), 16, 16, False), rule)
@@ -396,12 +404,10 @@ def test_ragged_tiles_of_a_kernel(student, rng):
     ask_flash(student, rng, (-q.abs(), k.abs(), v, 16, 16, False), rule)
 
 
-@flash.stage("heads", points=1.5)
+@flash.stage("heads and strides", points=1.5)
 def test_heads_and_groups(student, rng):
     rule = (
-        "Head h begins h strides behind the first, in q, out and lse; its keys and values are those"
-        " of head h // (H / K). Strides of heads and rows are what the tensors say, each its own,"
-        " and may be anything."
+        "Use each tensor's own strides for heads and rows. Query head h reads KV head h // (H / K)."
     )
     given, far = dict(gap=3), dict(gap=3001)
     for H, K, layouts in (
@@ -415,12 +421,11 @@ def test_heads_and_groups(student, rng):
         ask_flash(student, rng, (*qkv(rng, H, 5, 7, 16, K), 16, 16, False), rule, layouts=layouts)
 
 
-@flash.stage("causal", points=1)
+@flash.stage("causal mask", points=1)
 def test_a_causal_kernel(student, rng):
     rule = (
-        "Causal, query t stands at place t + S - T and sees no key behind that. A query that sees"
-        " no key gives zeros, and no NaN: start the peak at a finite number, and divide by no sum"
-        " of 0."
+        "Query t has position t + S - T. A query without keys gives zeros: start the "
+        "maximum at a finite number, never divide by 0."
     )
     for T, S in ((16, 16), (33, 33), (5, 37), (37, 7), (32, 33), (16, 17), (16, 31), (33, 32)):
         ask_flash(student, rng, (*qkv(rng, 1, T, S, 16), 16, 16, True), rule)
@@ -430,8 +435,8 @@ def test_a_causal_kernel(student, rng):
 @flash.stage("large scores", points=0.5)
 def test_large_scores_in_a_kernel(student, rng):
     rule = (
-        "Scores may be as large as 300, as low as -300, and all those of a query alike in that: no"
-        " `exp` overflows, and no sum is 0."
+        "All scores of a query may be near 300 or near -300: subtract the running "
+        "maximum, so that `exp` neither overflows nor sums to 0."
     )
     q, k, v = qkv(rng, 1, 5, 11, 16)
     for sign in (1, -1):
@@ -447,7 +452,7 @@ def test_large_scores_in_a_kernel(student, rng):
             student,
             rng,
             (*near, 1e5 * (1 + normal(rng, 1, 5, 16).abs()), 16, 16, False),
-            f"{rule} Values may be as large as they like.",
+            " Values may be of any size.",
             close=ROUGH,
         )
     signs = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])[:, None]
@@ -455,16 +460,16 @@ def test_large_scores_in_a_kernel(student, rng):
         student,
         rng,
         (signs * (75.0 + q.abs() / 10), k.abs() / 10 + 0.9, v, 16, 16, False),
-        f"{rule} Each query has a peak of its own.",
+        " Each query has a maximum of its own.",
         close=ROUGH,
     )
 
 
-@flash.stage("log-sum-exp", points=0.5)
+@flash.stage("log-sum-exp per query", points=0.5)
 def test_the_log_sum_exp_of_a_kernel(student, rng):
     rule = (
-        "`lse` holds, for each head and query, the peak plus the natural logarithm of the sum; -inf"
-        " where a query sees no key. Its rows may lie apart."
+        "`lse` is the maximum plus the natural logarithm of the sum, -inf for a query "
+        "without keys. Its rows have a stride of their own."
     )
     for H, K, T, S, causal, layout in (
         (1, 1, 16, 32, False, {}),
@@ -482,12 +487,11 @@ def test_the_log_sum_exp_of_a_kernel(student, rng):
         )
 
 
-@flash.stage("walk", points=1, after="several tiles")
+@flash.stage("visited tiles", points=1, after="several tiles")
 def test_no_tile_is_walked_in_vain(student, rng):
     rule = (
-        "Two products through `tl.dot` for each tile that is walked. Causal, the walk of a tile of"
-        " queries ends with the last key that its last query sees: about half of the tiles are"
-        " never walked."
+        "Use `tl.dot` twice per visited tile. Under a causal mask, stop after the last "
+        "key that the last query of the tile attends to."
     )
     for H, T, S, rows, columns, causal in (
         (1, 32, 48, 16, 16, False),
@@ -500,7 +504,7 @@ def test_no_tile_is_walked_in_vain(student, rng):
             student,
             rng,
             (*qkv(rng, H, T, S, 16), rows, columns, causal),
-            "`out` is attention, whatever the sizes of the tiles.",
+            "`out` must be attention for any tile sizes.",
         )
         counted = after.counted
         expect(after.value is None).is_true(cause=SILENT)
@@ -525,13 +529,13 @@ def test_no_tile_is_walked_in_vain(student, rng):
         expect(counted["launches"] == 1 and counted["most"] <= 4 * rows * 17).is_true(
             cause=ONE_START,
             detail=(
-                f"{T} queries, tiles of {rows}: {counted['launches']} starts, and one program wrote"
+                f"{T} queries, tiles of {rows}: {counted['launches']} launches; one instance wrote"
                 f" {counted['most']} bytes"
             ),
         )
 
 
-@flash.stage("compiles", points=0.5, after="several tiles")
+@flash.stage("compiles for GPU", points=0.5, after="several tiles")
 def test_flash_compiles(student, rng):
     after = ask_flash(
         student, rng, (*qkv(rng, 1, 16, 32, 16), 16, 16, False), "`out` is attention."

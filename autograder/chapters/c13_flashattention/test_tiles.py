@@ -19,7 +19,7 @@ predict_traffic = exercise(
     function="predict_traffic",
     points=5,
     kind="predict",
-    see=f"{BOOK}/memory#by-hand-operations-and-bytes",
+    see=f"{BOOK}/memory#by-hand-flops-and-bytes",
     withhold=OURS | FUSED,
 )
 
@@ -79,37 +79,42 @@ def ask_number(student, rng, key: str, cause: str) -> None:
         )
 
 
-@predict_traffic.stage("plain", points=1.5)
+@predict_traffic.stage("plain attention bytes", points=1.5)
 def test_what_plain_attention_moves(student, rng):
     ask_number(
         student,
         rng,
         "plain",
-        "Each of the three steps reads its inputs and writes its result: Q, K and the scores; the"
-        " scores and the shares; the shares, V and the output. Count numbers, then bytes.",
+        (
+            "Each of the three kernels reads its inputs and writes its result: Q, K, scores; "
+            "scores, attention weights; attention weights, V, output."
+        ),
     )
 
 
-@predict_traffic.stage("flash", points=2)
+@predict_traffic.stage("FlashAttention bytes", points=2)
 def test_what_flash_attention_moves(student, rng):
     ask_number(
         student,
         rng,
         "flash",
-        "Q is read once and the output written once. All of K and V is read once for each tile of"
-        " queries, the last and shorter one too. And each query leaves one number of four bytes.",
+        (
+            "Q and the output move once, K and V once per tile of queries, the last one "
+            "included. Each query leaves 4 bytes."
+        ),
     )
 
 
-@predict_traffic.stage("operations", points=1.5)
+@predict_traffic.stage("FLOPs counted", points=1.5)
 def test_what_flash_attention_computes(student, rng):
     ask_number(
         student,
         rng,
         "operations",
-        "The two products are computed in full, tile by tile: a multiplication and an addition for"
-        " each of N N D numbers, twice. Tiles change where numbers lie, not how many are"
-        " multiplied.",
+        (
+            "Both matrix products are computed completely, 2 N N D FLOPs each. Tiles change "
+            "the traffic, not the FLOPs."
+        ),
     )
     came = expect(student.predict_traffic(8, 4, 4, 2)).is_a(dict)
     expect(set(came) == {"plain", "flash", "operations"}).is_true(
@@ -121,7 +126,7 @@ merge = exercise(
     "13.merge",
     function="merge",
     points=5,
-    see=f"{BOOK}/online#two-parts-into-one",
+    see=f"{BOOK}/online#merging-two-parts",
     withhold=OURS | FUSED,
 )
 Piece = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -174,11 +179,11 @@ def ask_merge(student, one: Piece, other: Piece, cause: str) -> None:
 SHAPES = ((1, 1), (3, 2), (2, 1), (1, 5), (4, 4), (300, 2), (2, 300))
 
 
-@merge.stage("equal peaks", points=1)
+@merge.stage("equal maxima", points=1)
 def test_equal_peaks_add_up(student, rng):
     rule = (
-        "Two pieces with the same peak are relative to the same number: their sums add up, and so"
-        " do their mixtures. The peak stays."
+        "With equal maxima nothing is rescaled: add the sums and add the accumulators. "
+        "The maximum stays."
     )
     for R, D in SHAPES:
         one, other = piece(rng, R, D), piece(rng, R, D)
@@ -191,12 +196,11 @@ def test_equal_peaks_add_up(student, rng):
     )
 
 
-@merge.stage("each larger", points=1.5)
+@merge.stage("either maximum larger", points=1.5)
 def test_the_lower_side_shrinks(student, rng):
     rule = (
-        "The larger peak is the new one. The side with the smaller peak shrinks by exp(its peak -"
-        " the new peak), in its sum and in its mixture; the other stays. Row by row either side may"
-        " be the larger."
+        "Row by row, multiply sum and accumulator of the side with the smaller maximum by"
+        " exp(its maximum - the larger one)."
     )
     for R, D in SHAPES:
         for shift in (0.0, -3.0, 3.0):
@@ -219,12 +223,11 @@ def test_the_lower_side_shrinks(student, rng):
         ask_merge(student, case[:3], case[3:], f"{rule} All six tensors count.")
 
 
-@merge.stage("empty", points=1)
+@merge.stage("empty parts", points=1)
 def test_a_piece_of_no_scores_changes_nothing(student, rng):
     rule = (
-        "A piece that has seen no score has the peak -inf, and 0 in its sum and mixture. It changes"
-        " nothing; two of them make one more such piece. -inf minus -inf is NaN: choose before you"
-        " take `exp`, or replace it."
+        "An empty part (maximum -inf) must change nothing. You may be computing -inf - "
+        "(-inf), which is NaN: replace -inf before subtracting."
     )
     for R, D in SHAPES[:5]:
         ask_merge(student, piece(rng, R, D), empty(R, D), rule)
@@ -247,14 +250,14 @@ def test_a_piece_of_no_scores_changes_nothing(student, rng):
         (mixed, tuple(part.flip(0) for part in mixed)),
         (mixed, mixed),
     ):
-        ask_merge(student, one, other, f"{rule} Some rows of a piece may be empty and others not.")
+        ask_merge(student, one, other, " Some rows of a part may be empty and others not.")
 
 
 @merge.stage("far apart", points=1.5)
 def test_far_peaks_and_any_order(student, rng):
     rule = (
-        "Peaks may lie anywhere from -10,000 to 10,000, and far apart: each `exp` is of a number"
-        " that is not above 0."
+        "Maxima range from -10,000 to 10,000. Take `exp` of differences to the larger "
+        "maximum only: these are never positive."
     )
     for one_at, other_at in (
         (9000.0, -9000.0),
@@ -293,7 +296,7 @@ flash_forward = exercise(
     "13.flash_forward",
     function="flash_forward",
     points=9,
-    see=f"{BOOK}/tiles#forward",
+    see=f"{BOOK}/tiles#the-algorithm",
     withhold=OURS | FUSED,
 )
 ROUGH = {"rtol": 1e-3, "atol": 1e-3}
@@ -329,8 +332,8 @@ def ask_forward(
 @flash_forward.stage("one tile", points=1)
 def test_one_tile_is_plain_attention(student, rng):
     rule = (
-        "With tiles as large as the text this is plain attention: scores over the square root of D,"
-        " their softmax, the mixture of the values, in each head by itself."
+        "With one tile this is plain attention in each head: scores divided by the square"
+        " root of D, softmax, weighted average of the values."
     )
     for H, T, S, D in ((1, 1, 1, 1), (2, 4, 4, 3), (1, 2, 5, 4), (3, 5, 2, 2), (2, 3, 3, 64)):
         for rows, columns in ((T, S), (T + 3, S + 2)):
@@ -340,8 +343,8 @@ def test_one_tile_is_plain_attention(student, rng):
 @flash_forward.stage("several tiles", points=1)
 def test_tiles_of_equal_scores_add_up(student, rng):
     rule = (
-        "All scores are equal here: each query's output is the mean of the values of all tiles. Sum"
-        " over the tiles, and divide by the sum once, at the end."
+        "All scores are equal, so each output is the mean of all values. Accumulate over "
+        "the tiles and divide once, at the end."
     )
     for H, T, S, D, rows, columns in (
         (1, 4, 8, 2, 2, 4),
@@ -353,11 +356,11 @@ def test_tiles_of_equal_scores_add_up(student, rng):
         ask_forward(student, (0 * q, k, v, rows, columns, False), rule)
 
 
-@flash_forward.stage("shrink", points=1)
+@flash_forward.stage("rescaled sums", points=1)
 def test_what_came_before_shrinks(student, rng):
     rule = (
-        "When a tile has a larger score than all before, the running sum and the running mixture"
-        " shrink by exp(old peak - new peak). Where it has none, the peak stays what it was."
+        "When a tile raises the maximum, multiply sum and accumulator by exp(old maximum "
+        "- larger maximum). Otherwise the maximum stays."
     )
     for H, T, S, D, rows, columns in (
         (1, 1, 2, 1, 1, 1),
@@ -394,21 +397,21 @@ RAGGED = (
 )
 
 
-@flash_forward.stage("ragged", points=1)
+@flash_forward.stage("ragged tiles", points=1)
 def test_the_last_tiles_may_be_smaller(student, rng):
     rule = (
-        "The last tile of queries and the last tile of keys may be smaller than the others: they"
-        " count like all others, and nothing beyond them counts."
+        "The last tiles of queries and keys may be smaller. Process them like the others,"
+        " and let nothing past the end count."
     )
     for T, S, rows, columns in (*RAGGED, (1, 300, 1, 1), (300, 1, 1, 1)):
         ask_forward(student, (*qkv(rng, 2, T, S, 3), rows, columns, False), rule)
 
 
-@flash_forward.stage("causal", points=1.5)
+@flash_forward.stage("causal mask", points=1.5)
 def test_no_query_sees_what_comes_later(student, rng):
     rule = (
-        "Causal: a query sees the key at its own place and those before, and none after it,"
-        " whatever the tiles. `causal` may be True or False from call to call."
+        "Under a causal mask a query attends to keys up to its own position, itself "
+        "included, whatever the tiles."
     )
     for T, rows, columns in (
         (4, 4, 4),
@@ -446,8 +449,8 @@ SHIFTED = (
 @flash_forward.stage("fewer or more queries", points=1)
 def test_the_queries_are_the_last_of_the_keys(student, rng):
     rule = (
-        "Causal, the queries are the last T of the S keys: query t stands at place t + S - T. With"
-        " more queries than keys the first ones see no key: their output is 0, and nothing is NaN."
+        "The queries are the last T of S positions: query t has position t + S - T. A "
+        "query without keys returns zeros, not NaN."
     )
     for T, S, rows, columns in (*SHIFTED, (6, 1, 2, 1), (20, 5, 16, 4), (8, 3, 4, 16)):
         ask_forward(student, (*qkv(rng, 2, T, S, 3), rows, columns, True), rule)
@@ -456,8 +459,8 @@ def test_the_queries_are_the_last_of_the_keys(student, rng):
 @flash_forward.stage("large scores", points=0.5)
 def test_scores_of_hundreds(student, rng):
     rule = (
-        "Scores may be as large as 300, as low as -300, and all those of a query alike in that: no"
-        " `exp` overflows, and no sum is 0."
+        "All scores of a query may be near 300 or near -300: subtract the running "
+        "maximum, so that `exp` neither overflows nor sums to 0."
     )
     q, k, v = qkv(rng, 2, 5, 7, 4)
     for sign in (1, -1):
@@ -473,17 +476,16 @@ def test_scores_of_hundreds(student, rng):
     ask_forward(
         student,
         (signs * (150.0 + q.abs() / 10), k.abs() / 10 + 0.9, v, 2, 3, False),
-        f"{rule} Each query has a peak of its own.",
+        " Each query has a maximum of its own.",
         close=ROUGH,
     )
 
 
-@flash_forward.stage("log-sum-exp", points=1)
+@flash_forward.stage("log-sum-exp per query", points=1)
 def test_the_log_sum_exp_comes_with_it(student, rng):
     rule = (
-        "The second result is, for each head and query, the natural logarithm of the sum of"
-        " exp(score): the peak plus the logarithm of the running sum. It is -inf where a query sees"
-        " no key."
+        "`lse` is the maximum plus the natural logarithm of the running sum, and -inf for"
+        " a query without keys."
     )
     for T, S, rows, columns, causal in (
         (1, 1, 1, 1, False),
@@ -567,7 +569,7 @@ flash_backward = exercise(
     "13.flash_backward",
     function="flash_backward",
     points=8,
-    see=f"{BOOK}/tiles#back-without-the-scores",
+    see=f"{BOOK}/backward#the-gradients",
     withhold=OURS | FUSED,
 )
 NAMES = ("dQ", "dK", "dV")
@@ -613,11 +615,11 @@ def graded(
 SMALL = ((1, 1, 1, 1), (2, 4, 4, 3), (1, 2, 5, 4), (3, 5, 2, 2), (1, 3, 3, 16))
 
 
-@flash_backward.stage("dV", points=1)
+@flash_backward.stage("gradient dV", points=1)
 def test_the_gradient_of_the_values(student, rng):
     rule = (
-        "dV is the transpose of the weights times the output's gradient. The weights are exp(score"
-        " - log-sum-exp), with scores over the square root of D: nothing is divided again."
+        "dV is the transposed attention weights times the output's gradient. The weights "
+        "are exp(score - log-sum-exp); divide by nothing else."
     )
     for H, T, S, D in SMALL:
         ask_backward(student, graded(rng, H, T, S, D, T, S), "dV", rule)
@@ -631,32 +633,31 @@ def test_the_gradient_of_the_values(student, rng):
         )
 
 
-@flash_backward.stage("dQ", points=1)
+@flash_backward.stage("gradient dQ", points=1)
 def test_the_gradient_of_the_queries(student, rng):
     rule = (
-        "The scores' gradient is weights x (gradient times the transpose of V - delta), where delta"
-        " of a query is the sum of gradient x output. dQ is that times K, over the square root of"
-        " D, once."
+        "dS is weights * (grad @ V^T - delta), delta the sum of grad * out. dQ "
+        "is dS @ K, divided by the square root of D once."
     )
     for H, T, S, D in SMALL:
         ask_backward(student, graded(rng, H, T, S, D, T, S), "dQ", rule)
 
 
-@flash_backward.stage("dK", points=1)
+@flash_backward.stage("gradient dK", points=1)
 def test_the_gradient_of_the_keys(student, rng):
     rule = (
-        "dK is the transpose of the scores' gradient times Q, over the square root of D, once. The"
-        " scores' gradient is the one that dQ has."
+        "dK is the transposed dS times Q, divided by the square root of D once, with the "
+        "same dS as for dQ."
     )
     for H, T, S, D in SMALL:
         ask_backward(student, graded(rng, H, T, S, D, T, S), "dK", rule)
 
 
-@flash_backward.stage("tiles", points=1.5)
+@flash_backward.stage("several tiles", points=1.5)
 def test_tiles_add_up(student, rng):
     rule = (
-        "Each tile adds its part: to dQ of its queries, to dK and dV of its keys. delta and the"
-        " log-sum-exp are of the whole row, and the same in each of its tiles."
+        "Add each tile's contribution to dQ of its queries and to dK and dV of its "
+        "keys. delta and log-sum-exp belong to the whole row."
     )
     for H, T, S, D, rows, columns in (
         (1, 2, 2, 1, 1, 1),
@@ -683,28 +684,26 @@ def test_tiles_add_up(student, rng):
         if error.kind != "memory":
             raise
         raise CheckFailed(
-            "Your function takes more memory than it is given here: make the weights of one tile"
-            f" at a time. {rule}",
+            "Your function holds too much memory: compute the weights of one tile at a time. ",
             error.text,
         ) from None
 
 
-@flash_backward.stage("ragged", points=1)
+@flash_backward.stage("ragged tiles", points=1)
 def test_the_last_tiles_of_the_backward_pass_may_be_smaller(student, rng):
     rule = (
-        "The last tile of queries and the last tile of keys may be smaller. What lies beyond them"
-        " adds nothing to any gradient."
+        "The last tiles of queries and keys may be smaller. What lies past the end "
+        "contributes nothing to any gradient."
     )
     for T, S, rows, columns in RAGGED:
         ask_backward(student, graded(rng, 2, T, S, 3, rows, columns), "dQ dK dV", rule)
 
 
-@flash_backward.stage("causal", points=1.5)
+@flash_backward.stage("causal mask", points=1.5)
 def test_what_is_not_seen_gets_no_gradient(student, rng):
     rule = (
-        "Causal, query t stands at place t + S - T and sees no key behind that: the weight there is"
-        " 0, and so is its part in every gradient. A query that sees no key has the log-sum-exp"
-        " -inf, and gives no NaN."
+        "Query t has position t + S - T; later keys have weight 0. A query without "
+        "keys has the log-sum-exp -inf and must not give NaN."
     )
     for T, S, rows, columns in (
         (4, 4, 4, 4),
@@ -723,11 +722,11 @@ def test_what_is_not_seen_gets_no_gradient(student, rng):
             ask_backward(student, case, "dQ dK dV", rule)
 
 
-@flash_backward.stage("groups", points=1)
+@flash_backward.stage("grouped heads", points=1)
 def test_heads_of_a_group_share_their_keys(student, rng):
     rule = (
-        "With H heads of queries and K of keys, heads 0 to H / K - 1 share the first head of keys"
-        " and values, and so on. What they give to dK and dV adds up."
+        "Query heads 0 to H / K - 1 share KV head 0, and so on. Their contributions to dK"
+        " and dV add up."
     )
     for H, K, T, S, rows, columns, causal in (
         (2, 1, 3, 4, 2, 2, False),

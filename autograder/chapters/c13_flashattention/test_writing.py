@@ -19,7 +19,7 @@ writing_a_test = exercise(
     function="test_flash",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/tiles#ragged-ends-masks-and-groups",
+    see=f"{BOOK}/versions#testing-a-new-kernel",
     withhold=OURS,
 )
 
@@ -39,57 +39,62 @@ def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
     )
 
 
-@writing_a_test.stage("peaks", points=1.5)
+@writing_a_test.stage("running maximum", points=1.5)
 def test_a_test_stops_wrong_peaks(student, rng):
     ask_test(
         student,
-        "peaks",
+        "running maximum",
         rng,
-        "An attention passes your test whose peak is missing, starts at 0, is the tile's own, or"
-        " after which nothing shrinks: ask with several tiles of keys, and with scores of hundreds,"
-        " all above 0 and all below, causal and not.",
+        (
+            "Your test accepts a faulty running maximum. Use several tiles of keys and scores"
+            " of hundreds, all positive and all negative, causal and not."
+        ),
     )
 
 
-@writing_a_test.stage("ends", points=1.5)
+@writing_a_test.stage("incomplete tiles", points=1.5)
 def test_a_test_stops_lost_and_counted_ends(student, rng):
     ask_test(
         student,
-        "ends",
+        "incomplete tiles",
         rng,
-        "An attention passes your test that loses the last tile where it is smaller, or counts what"
-        " is not there: ask with numbers of queries and keys that are no multiples of the tiles,"
-        " and larger than one, causal and not.",
+        (
+            "Your test accepts lost or phantom keys. Use lengths above one tile that are no "
+            "multiples of it, causal and not."
+        ),
     )
 
 
-@writing_a_test.stage("sight", points=1)
+@writing_a_test.stage("attention masks", points=1)
 def test_a_test_stops_wrong_sight(student, rng):
     ask_test(
         student,
-        "sight",
+        "attention masks",
         rng,
-        "An attention passes your test in which queries see too much or too little: ask causal with"
-        " as many, fewer and more queries than keys, and look at queries that see no key.",
+        (
+            "Your test accepts a wrong mask. Use causal with equal, fewer and more queries "
+            "than keys, and check queries without keys."
+        ),
     )
 
 
-@writing_a_test.stage("digits", points=1)
+@writing_a_test.stage("precision and scale", points=1)
 def test_a_test_stops_wrong_digits(student, rng):
     ask_test(
         student,
-        "digits",
+        "precision and scale",
         rng,
-        "An attention passes your test that works in half precision, or whose log-sum-exp, scale or"
-        " heads are wrong: compare both results at one in ten thousand, with scores near 0 and two"
-        " heads.",
+        (
+            "Your test accepts half precision, or a wrong log-sum-exp, scale or head. Compare"
+            " both results to 0.0001, with two heads."
+        ),
     )
 
 
 short_answer(
     "13.merge_it",
     points=4,
-    see=f"{BOOK}/versions#trying-a-new-kernel",
+    see=f"{BOOK}/versions#testing-a-new-kernel",
     rubric={
         "shape": (
             1,
@@ -138,8 +143,8 @@ short_answer(
             "No, one test is not enough. I would try other shapes, for example 100 by 100 so that"
             " the tiles do not fit, and a smaller tolerance.",
             {"shape": 0.5, "tolerance": 0.5, "verdict": 0.5},
-            "Row 1 for one of its cases; row 2 without a reason; row 4 for a no with little to go"
-            " on. Nothing on scores.",
+            "Row 1 for one of its cases; row 2 without a reason; row 4 for a no with few reasons."
+            " Nothing on scores.",
         ),
         Sample(
             "Good",

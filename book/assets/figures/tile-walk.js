@@ -1,6 +1,7 @@
-/* Tiles of scores that come into a small memory one after the other, with the peaks and sums of their rows, and the bytes that move.
+/* FlashAttention's loops over tiles of scores: the tile in SRAM, the running maximum and sum of each query, and the bytes that move.
 
    data = {
+     task: "Find the size of tile.",                            what the reader is to do
      words: ["we", "sat", ...], scores: [[1.4, ...], ...]     a square of real scores, rows ask
      width: 32, size: 4                                        numbers of a query, bytes of a number
    }
@@ -56,11 +57,11 @@ window.w2s.register("tile-walk", function (stage, data, tools) {
       }
     }
     const text = (value) => (Number.isFinite(value) ? value.toFixed(2) : "−∞"), line = (tag, list, attributes) => el("tr", attributes, ...list.map((one) => el(tag, {}, one)));
-    table.replaceChildren(el("thead", {}, line("th", ["row", "peak", "sum"])), el("tbody", {}, ...words.map((word, r) => line("td", [word, text(here.peak[r]), here.sum[r].toFixed(2)], { class: r >= a && r < b ? "is-new" : "" }))));
-    bars.show([{ label: "plain, in all", value: plain, hue: "grey" }, { label: "tiles, read", value: here.read, hue: "blue" }, { label: "tiles, written", value: here.written, hue: "orange" }], { most: Math.max(plain, stops.at(-1).read) });
-    note.textContent = here.tile ? `In the small memory: queries of ${name([a, b])}; keys and values of ${name([c, d])}; ${(b - a) * (d - c)} scores.` : "The small memory is empty.";
+    table.replaceChildren(el("thead", {}, line("th", ["query", "maximum", "sum"])), el("tbody", {}, ...words.map((word, r) => line("td", [word, text(here.peak[r]), here.sum[r].toFixed(2)], { class: r >= a && r < b ? "is-new" : "" }))));
+    bars.show([{ label: "plain attention", value: plain, hue: "grey" }, { label: "tiles, read", value: here.read, hue: "blue" }, { label: "tiles, written", value: here.written, hue: "orange" }], { most: Math.max(plain, stops.at(-1).read) });
+    note.textContent = here.tile ? `In SRAM: queries of ${name([a, b])}; keys and values of ${name([c, d])}; ${(b - a) * (d - c)} scores.` : "SRAM is empty.";
     picture.name(here.tile ? `Scores of ${name([a, b])} with ${name([c, d])}.` : "No tile has been computed.");
-    tools.say(`${stops.length - 1} tiles of ${now.rows} by ${now.columns}, ${now.outer} outside${now.causal ? ", causal" : ""}. ${here.tile ? `Tile ${at}: ${name([a, b])} asks ${name([c, d])}. ` : ""}So far ${(here.read + here.written).toLocaleString("en")} bytes, in the end ${(stops.at(-1).read + stops.at(-1).written).toLocaleString("en")}; plain attention moves ${plain.toLocaleString("en")}.`);
+    tools.say(`${stops.length - 1} tiles of ${now.rows} by ${now.columns}, outer loop over ${now.outer}${now.causal ? ", causal" : ""}. ${here.tile ? `Tile ${at}: ${name([a, b])} attends to ${name([c, d])}. ` : ""}So far ${(here.read + here.written).toLocaleString("en")} bytes, in the end ${(stops.at(-1).read + stops.at(-1).written).toLocaleString("en")}; plain attention moves ${plain.toLocaleString("en")}.`);
     Object.assign(stage.dataset, { ...now, at, tiles: stops.length - 1, plain, read: stops.at(-1).read, written: stops.at(-1).written,
       lse: JSON.stringify(stops.at(-1).sum.map((sum, r) => Number((stops.at(-1).peak[r] + Math.log(sum)).toFixed(4)))) });
   }
@@ -75,7 +76,7 @@ window.w2s.register("tile-walk", function (stage, data, tools) {
   }
   const side = (key, label) => tools.slider({ label, min: 1, max: T, value: now[key], oninput(value) { now[key] = value; begin(); } });
   const loops = tools.choice({ legend: "Outer loop", value: now.outer, options: [{ key: "queries", label: "queries (version 2)" }, { key: "keys", label: "keys (version 1)" }], onchange(key) { now.outer = key; begin(); } });
-  const mask = tools.choice({ legend: "Who is seen", value: "all", options: [{ key: "all", label: "all" }, { key: "causal", label: "causal" }], onchange(key) { now.causal = key === "causal"; begin(); } });
-  stage.append(tools.bar(side("rows", "Rows of a tile"), side("columns", "Columns of a tile")), tools.bar(loops, mask), holder, el("div", { class: "w2s-side" }, picture.node, table), note, bars.node);
+  const mask = tools.choice({ legend: "Mask", value: "all", options: [{ key: "all", label: "none" }, { key: "causal", label: "causal" }], onchange(key) { now.causal = key === "causal"; begin(); } });
+  stage.append(el("p", { class: "w2s-task" }, data.task), el("div", { class: "w2s-side" }, picture.node, table), note, bars.node, holder, tools.bar(side("rows", "Queries in a tile"), side("columns", "Keys in a tile")), tools.bar(mask, loops));
   begin();
 });

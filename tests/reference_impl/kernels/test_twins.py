@@ -5,7 +5,7 @@ memory.
 import pytest
 import torch
 
-from reference_impl.kernels import paged_decode
+from reference_impl.kernels import paged_decode, textbook
 from reference_impl.kernels.backend import Tiles
 from reference_impl.kernels.cache_write import store_kv
 from reference_impl.kernels.flash_attention import (
@@ -19,6 +19,7 @@ from reference_impl.kernels.paged_prefill import paged_prefill
 from reference_impl.kernels.rmsnorm import rms_norm
 from reference_impl.kernels.softmax import softmax
 from reference_impl.kernels.swiglu import swiglu
+from reference_impl.kernels.traffic import counting, flash_attention_bytes
 from reference_impl.kernels.vector_add import vector_add
 from reference_impl.measure.tensors import TensorCounter
 
@@ -243,3 +244,28 @@ def test_a_chunk_of_a_prompt_sees_the_cache_before_it(cache, backend, window):
         rows = slice(*starts[i : i + 2].tolist())
         heads_first = (x.transpose(0, 1)[None] for x in (q[rows], keys[i], values[i]))
         assert_close(out[rows], dense(*heads_first, True, window)[0].transpose(0, 1))
+
+
+@pytest.mark.parametrize(
+    "queries, keys, rows, columns", [(1, 1, 4, 4), (33, 17, 16, 8), (8, 40, 8, 64)]
+)
+def test_the_textbook_form_is_attention_with_its_gradients(randn, queries, keys, rows, columns):
+    q, k, v = randn(queries, 16), randn(keys, 16), randn(keys, 16)
+    scores = q @ k.T / 4
+    exact = scores.softmax(1) @ v
+    out, lse = textbook.flash_forward(q, k, v, rows, columns)
+    assert_close(out, exact)
+    assert_close(lse[:, 0], scores.logsumexp(1))
+    grad = torch.linspace(-1, 1, exact.numel(), dtype=exact.dtype).view_as(exact)
+    wanted = torch.autograd.grad(exact, (q, k, v), grad)
+    for ours, theirs in zip(
+        textbook.flash_backward(grad, q, k, v, out, lse, tile=columns), wanted, strict=True
+    ):
+        assert_close(ours, theirs)
+
+
+def test_the_textbook_form_moves_the_bytes_of_the_formula():
+    q, k, v = torch.randn(3, 100, 16)
+    with counting() as traffic:
+        textbook.flash_forward(q, k, v, 32, 16)
+    assert traffic.read + traffic.written == flash_attention_bytes(100, 1, 16, 4, 32)
