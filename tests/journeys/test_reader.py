@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOC = ROOT / "book" / "_toc.yml"
 FIGURES = {
     "window-counts": "button:has-text('Step')",
-    "skipgram-training": "button:has-text('Step')",
+    "skipgram-training": "button:has-text('Back')",
     "softmax-bars": ".w2s-segment input:not(:checked)",
     "probe-ratio": ".w2s-segment input:not(:checked)",
     "character-ngrams": ".w2s-segment input:not(:checked)",

@@ -1,4 +1,5 @@
-/* Words on an axis of association, one row per group, for one embedding or another.
+/* Words on an axis of association, one row per group, for one embedding or another. Neighbours on the axis lie in
+   different lanes of their row, so that each has room for its name.
 
    data = {
      left: "female words", right: "male words",               the attributes at the two ends of the axis
@@ -8,7 +9,7 @@
    } */
 window.w2s.register("association-dots", function (stage, data, tools) {
   "use strict";
-  const { el, svg, set } = tools, ROW = 66, TOP = 34, HEIGHT = TOP + data.groups.length * ROW + 62, meaning = tools.meanings(data.groups);
+  const { el, svg, set } = tools, LANES = 4, LANE = 21, ROW = LANES * LANE + 34, TOP = 34, HEIGHT = TOP + data.groups.length * ROW + 62, meaning = tools.meanings(data.groups);
   const chart = tools.axes({ grid: false, text: (value) => String(value).replace("-", "−") }), marks = svg("g", {});
   const ends = ["left", "right"].map((side, k) => svg("text", { class: "w2s-axis-label", y: HEIGHT - 10,
     "text-anchor": k ? "end" : "start" }, k ? `${data.right} →` : `← ${data.left}`));
@@ -28,12 +29,16 @@ window.w2s.register("association-dots", function (stage, data, tools) {
     set(ends[0], { x: 12 }); set(ends[1], { x: width - 12 });
     marks.replaceChildren(svg("line", { class: "w2s-grid", x1: x(0), x2: x(0), y1: 8, y2: bottom }),
       ...data.groups.map((name, g) => svg("line", { class: `w2s-line is-dashed hue-${meaning[name].hue}`, x1: x(mean(name)), x2: x(mean(name)),
-        y1: TOP + g * ROW - 2, y2: TOP + g * ROW + 30 })), ...table.words.map(({ word, group, value }) => {
-        const g = data.groups.indexOf(group), node = svg("g", {}, tools.mark(meaning[group]));
-        if (word === chosen) node.append(svg("text", { class: "w2s-word", y: 26, "text-anchor": x(value) > width - 60 ? "end"
-          : x(value) < 60 ? "start" : "middle" }, word));
-        tools.move(node, x(value), TOP + g * ROW + 12);
-        return node;
+        y1: TOP + g * ROW - 2, y2: TOP + g * ROW + LANES * LANE })), ...data.groups.flatMap((name, g) => {
+        const mine = table.words.filter(({ group }) => group === name).sort((a, b) => a.value - b.value);
+        return mine.map(({ word, value }, k) => {
+          const left = x(value) > width - 90;  // the label keeps inside the picture
+          const label = svg("text", { class: `w2s-word${word === chosen ? " is-chosen" : ""}`, x: left ? -11 : 11, y: 5,
+            "text-anchor": left ? "end" : "start", "font-weight": word === chosen ? 700 : 400 }, word);
+          const node = svg("g", {}, tools.mark(meaning[name]), label);
+          tools.move(node, x(value), TOP + g * ROW + 10 + (k % LANES) * LANE);
+          return node;
+        });
       }));
     const means = data.groups.map((name) => `${name} ${mean(name).toFixed(3).replace("-", "−")}`).join(", ");
     const one = table.words.find(({ word }) => word === chosen);

@@ -11,6 +11,7 @@
        negatives: ["of", "seven", ...]       its noise words: pushed. Words that are not in `words` are only named.
      }, ...],
      unit: "sentences read",                 optional (default "steps")
+     at: 11,                                 optional: the snapshot shown at first (default 0)
      task: "Which ..."                       optional, what the reader is to do
    } */
 window.w2s.register("skipgram-training", function (stage, data, tools) {
@@ -70,7 +71,7 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
 
   const [centre, pulled, pushed] = ["b", "span", "span"].map((tag) => el(tag, {}));
   const pair = (kind, name, node) => el("div", { class: kind }, el("dt", {}, name), el("dd", {}, node));
-  const steps = tools.stepper({ label: "Training", count: shots.length, every: 1000, show,
+  const steps = tools.stepper({ label: "Training", count: shots.length, every: 1000, show, first: data.at || 0,
     text: (k) => `${shots[k].step.toLocaleString("en")} ${unit}` });
   if (data.task) stage.append(el("p", { class: "w2s-task" }, data.task));
   stage.append(picture.node, tools.bar(...steps.nodes), el("dl", { class: "w2s-pairs" }, pair("is-centre", "Centre word", centre),

@@ -25,7 +25,7 @@ window.w2s.register("softmax-bars", function (stage, data, tools) {
   const words = tools.choice({ legend: "Change", value: String(at),
     options: data.words.map((label, k) => ({ key: String(k), label })),
     onchange(key) { at = Number(key); one.set(scores[at]); draw(); } });
-  const one = tools.slider({ label: "Its logit", min: -4, max: 6, step: 0.1, value: scores[at], text: number,
+  const one = tools.slider({ label: "Its logit", min: -4, max: 6, step: 0.01, value: scores[at], text: number,
     oninput(value) { scores[at] = value; draw(); } });
   const all = tools.slider({ label: "Add to all", min: -5, max: 5, step: 1, value: 0, text: number,
     oninput(value) { shift = value; draw(); } });

@@ -77,10 +77,10 @@
     return { node, stop, playing: () => timer !== null };
   };
 
-  /* Play, Back, Step and a slider over stops 0 .. count - 1. show(at) draws one; go(at) moves there; `still` is the
-     stop of the still picture, the last unless told. The first show(at) comes with `begin()`, when all is built. */
-  kit.stepper = function stepper({ label, count, text, show, every = 900, still = count - 1 }) {
-    let at = kit.asStill ? still : 0;
+  /* Play, Back, Step and a slider over stops 0 .. count - 1. show(at) draws one; go(at) moves there; `first` is the
+     stop at the beginning, `still` that of the still picture, the last unless told. The first show(at) comes with `begin()`, when all is built. */
+  kit.stepper = function stepper({ label, count, text, show, every = 900, first = 0, still = count - 1 }) {
+    let at = kit.asStill ? still : first;
     const go = (to) => {
       at = Math.max(0, Math.min(count - 1, to));
       back.disabled = at === 0;
