@@ -21,7 +21,7 @@ mask_tokens = exercise(
     "05.mask_tokens",
     function="mask_tokens",
     points=8,
-    see=f"{BOOK}/masking#what-becomes-of-a-chosen-token",
+    see=f"{BOOK}/masking#the-80-10-10-replacement-strategy",
     withhold=OURS | LIBRARIES,
 )
 
@@ -271,7 +271,7 @@ mlm_loss = exercise(
     "05.mlm_loss",
     function="mlm_loss",
     points=5,
-    see=f"{BOOK}/masking#by-hand-two-blanks",
+    see=f"{BOOK}/masking#by-hand",
     withhold=OURS | LIBRARIES,
 )
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}

@@ -31,7 +31,7 @@ bert_encode = exercise(
     "05.bert_encode",
     function="bert_encode",
     points=9,
-    see=f"{BOOK}/size#load-a-real-one",
+    see=f"{BOOK}/size#it-works-a-published-encoder-in-this-code",
     withhold=OURS | LIBRARIES | READY,
 )
 

@@ -12,7 +12,7 @@ pair_input = exercise(
     "05.pair_input",
     function="pair_input",
     points=5,
-    see=f"{BOOK}/input#by-hand-two-texts-sixteen-places",
+    see=f"{BOOK}/input#one-sequence-for-two-texts",
     withhold=OURS | LIBRARIES,
 )
 
@@ -164,7 +164,7 @@ sentence_pairs = exercise(
     "05.sentence_pairs",
     function="sentence_pairs",
     points=5,
-    see=f"{BOOK}/pairs#making-the-pairs",
+    see=f"{BOOK}/pairs#building-the-pairs",
     withhold=OURS | LIBRARIES,
 )
 

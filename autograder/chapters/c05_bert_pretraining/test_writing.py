@@ -19,7 +19,7 @@ writing_a_test = exercise(
     function="test_masking",
     points=6,
     kind="write-test",
-    see=f"{BOOK}/masking#what-goes-wrong",
+    see=f"{BOOK}/masking#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -89,7 +89,7 @@ def test_a_test_stops_other_fates(student, rng):
 short_answer(
     "05.why_hide",
     points=5,
-    see=f"{BOOK}/masking#why-not-cover-them-all",
+    see=f"{BOOK}/masking#why-not-replace-every-selected-token",
     rubric={
         "it sees the answer": (
             1,
