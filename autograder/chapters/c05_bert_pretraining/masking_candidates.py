@@ -254,12 +254,13 @@ RIGHT: list[Implementation] = [dealt, by_chance, unseeded, half_up, half_down, e
 # What a test asks for that accepts another right implementation and rejects this one.
 POOR: dict[str, Implementation] = {
     (
-        "It rejects an implementation whose fates are thrown one by one: shares stray by chance, "
-        "so leave them room, about 0.04 in some thousand chosen tokens."
+        "It rejects an implementation that draws each replacement independently:"
+        " fractions vary by chance, so leave them room, about 0.04 in some"
+        " thousand chosen tokens."
     ): (by_chance),
     (
-        "It rejects an implementation that draws anew in each call. The same seed need not give "
-        "the same answer: judge each call by itself."
+        "It rejects an implementation that draws new numbers in each call. The"
+        " same seed need not give the same answer: judge each call by itself."
     ): (unseeded),
     (
         f"It rejects an implementation that swaps in the first and the last ordinary token, "
@@ -331,9 +332,9 @@ WRONG: dict[str, list[Implementation]] = {
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Implementation] = {
     (
-        "Your test accepts numbers that have nothing to do with the ids: it never complains, or "
-        "looks at shapes only. Is there an `assert` that is reached, outside of `try`, without "
-        "parentheses round condition and text?"
+        "Your test accepts numbers that have nothing to do with the ids: it never"
+        " complains, or checks shapes only. Is there an `assert` that is reached,"
+        " outside of `try`, without parentheses round condition and text?"
     ): (noise),
     (
         "Your test accepts an implementation that chooses nothing and changes nothing: count the "

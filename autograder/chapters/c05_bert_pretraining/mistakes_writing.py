@@ -57,7 +57,7 @@ def _with(implementation, ids=None, **how):
     "looks-at-ids-only",
     caught_by="share",
     loses=6,
-    misconception="The test looks at the new ids and never at the labels.",
+    misconception="Your test checks the new ids and never the labels.",
 )
 def _(implementation):
     ids = _ids()
@@ -70,7 +70,7 @@ def _(implementation):
     "shapes-only",
     caught_by="share",
     loses=6,
-    misconception="The test looks at shapes and types only.",
+    misconception="Your test checks shapes and types only.",
 )
 def _(implementation):
     ids = _ids()
@@ -83,7 +83,7 @@ def _(implementation):
     "never-called",
     caught_by="share",
     loses=6,
-    misconception="The test never calls the function that it is given.",
+    misconception="Your test never calls the implementation.",
 )
 def _(implementation):
     assert (_ids() >= FIRST).any()
@@ -95,8 +95,8 @@ def _(implementation):
     caught_by="share",
     loses=1.5,
     misconception=(
-        "The share is taken over the whole batch. A coin for each token has the right share in the"
-        " mean."
+        "You check the selected fraction over the whole batch. Independent draws"
+        " have the right fraction on average."
     ),
 )
 def _(implementation):
@@ -111,7 +111,7 @@ def _(implementation):
     "share-of-all-places",
     caught_by="share",
     loses=6,
-    misconception="15 % of all places are asked for. Special tokens do not count.",
+    misconception="You expect 15 % of all positions. Special tokens do not count.",
 )
 def _(implementation):
     ids = _ids()
@@ -124,7 +124,7 @@ def _(implementation):
     "no-specials",
     caught_by="specials",
     loses=1.5,
-    misconception="The test never looks at special tokens.",
+    misconception="Your test never checks special tokens.",
 )
 def _(implementation):
     _with(implementation, specials=False)
@@ -135,7 +135,7 @@ def _(implementation):
     "special-labels-only",
     caught_by="specials",
     loses=1.5,
-    misconception="The test looks at the labels of special tokens and not at their new ids.",
+    misconception="Your test checks the labels of special tokens and not their new ids.",
 )
 def _(implementation):
     ids = _ids()
@@ -149,7 +149,7 @@ def _(implementation):
     "labels-against-new-ids",
     caught_by="share",
     loses=6,
-    misconception="Labels are compared with the new ids. They are what stood there before.",
+    misconception="You compare labels with the new ids. They are the original ids.",
 )
 def _(implementation):
     ids = _ids()
@@ -162,7 +162,7 @@ def _(implementation):
     "labels-not-compared",
     caught_by="labels",
     loses=1.5,
-    misconception="The test counts labels and does not compare them with the ids.",
+    misconception="Your test counts labels and does not compare them with the ids.",
 )
 def _(implementation):
     _with(implementation, right=False)
@@ -173,7 +173,7 @@ def _(implementation):
     "unlabelled-places-not-compared",
     caught_by="labels",
     loses=1.5,
-    misconception="The test does not ask that tokens without a label stay as they are.",
+    misconception="Your test does not check that tokens without a label stay unchanged.",
 )
 def _(implementation):
     _with(implementation, others=False)
@@ -184,7 +184,7 @@ def _(implementation):
     "no-fates",
     caught_by="fates",
     loses=1.5,
-    misconception="The test does not look at what becomes of the chosen tokens.",
+    misconception="Your test does not check how selected tokens are replaced.",
 )
 def _(implementation):
     _with(implementation, fates=False, drawn=False)
@@ -196,8 +196,8 @@ def _(implementation):
     caught_by="fates",
     loses=1.5,
     misconception=(
-        "Only the share of covered tokens is counted: nothing kept, or nothing swapped, gets"
-        " through."
+        "You check only the fraction of `MASK`: an implementation without"
+        " unchanged or random tokens passes."
     ),
 )
 def _(implementation):
@@ -212,7 +212,7 @@ def _(implementation):
     "swapped-never-looked-at",
     caught_by="fates",
     loses=1.5,
-    misconception="The test does not look at what is swapped in.",
+    misconception="Your test does not check the random tokens.",
 )
 def _(implementation):
     _with(implementation, drawn=False)
@@ -223,7 +223,7 @@ def _(implementation):
     "too-wide",
     caught_by="fates",
     loses=1.5,
-    misconception="With room for 0.15 on either side, other shares get through.",
+    misconception="You allow 0.15 on either side, so other fractions pass.",
 )
 def _(implementation):
     _with(implementation, room=0.15)
@@ -234,7 +234,7 @@ def _(implementation):
     "exact-shares",
     caught_by="share",
     loses=6,
-    misconception="The test asks for exactly 80, 10 and 10 %. Shares stray by chance.",
+    misconception="You expect exactly 80, 10 and 10 %. Fractions vary by chance.",
 )
 def _(implementation):
     _with(implementation, room=0.002)
@@ -245,7 +245,7 @@ def _(implementation):
     "covers-all",
     caught_by="share",
     loses=6,
-    misconception="The test asks that every chosen token is covered.",
+    misconception="You expect every selected token to become `MASK`.",
 )
 def _(implementation):
     ids = _ids()
@@ -259,7 +259,7 @@ def _(implementation):
     caught_by="share",
     loses=6,
     misconception=(
-        "The test asks about ten free tokens, where right implementations may round either way."
+        "You use ten ordinary tokens, where correct implementations may round either way."
     ),
 )
 def _(implementation):
@@ -274,7 +274,7 @@ def _(implementation):
     "same-seed-same-answer",
     caught_by="share",
     loses=6,
-    misconception="The test asks that the same seed gives the same answer, which is not promised.",
+    misconception="You expect the same result for the same seed, which is not promised.",
 )
 def _(implementation):
     ids = _ids()
@@ -289,7 +289,7 @@ def _(implementation):
     "returns-the-verdict",
     caught_by="share",
     loses=1.2,
-    misconception="Nobody looks at what a test returns: it complains with `assert`.",
+    misconception="You return a value. A test complains with `assert`.",
 )
 def _(implementation):
     try:
