@@ -276,7 +276,7 @@ POOR: dict[str, Implementation] = {
     ): (half_down),
 }
 WRONG: dict[str, list[Implementation]] = {
-    "share": [
+    "fraction": [
         masking(lambda free, generator: ranked(free, rounded(free, 10), generator)),
         masking(lambda free, generator: ranked(free, rounded(free, 20), generator)),
         masking(
@@ -317,7 +317,7 @@ WRONG: dict[str, list[Implementation]] = {
         wrong_where(lambda ids, new: new == MASK),
         masking(change=one_more),
     ],
-    "fates": [
+    "replacement": [
         masking(covered=1.0, swapped=0.0),
         masking(covered=0.8, swapped=0.2),
         masking(covered=0.8, swapped=0.0),
@@ -346,11 +346,11 @@ MISTAKEN: dict[str, Implementation] = {
     (
         "It accepts an implementation that covers every chosen token: 10 % of them are swapped, "
         "and 10 % stay as they are."
-    ): WRONG["fates"][0],
+    ): WRONG["replacement"][0],
     (
         "It accepts an implementation that never keeps a chosen token: 10 % of them stay as they "
         "are."
-    ): WRONG["fates"][1],
+    ): WRONG["replacement"][1],
     (
         "It accepts an implementation whose labels are read after the change: a label is the id "
         "that stood there before."
@@ -358,7 +358,7 @@ MISTAKEN: dict[str, Implementation] = {
     (
         "It accepts an implementation that counts special tokens as well: 15 % of the free ones "
         "are to be chosen."
-    ): WRONG["share"][3],
+    ): WRONG["fraction"][3],
     (
         "It accepts an implementation that rounds an exact half up, and those that round it to the "
         "even number are right too: ask about other numbers of free tokens."

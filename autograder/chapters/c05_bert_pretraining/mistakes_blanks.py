@@ -321,7 +321,7 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "every-chosen-one-covered",
-    caught_by="swapped",
+    caught_by="replaced",
     loses=2,
     misconception=(
         "You replace every selected token by `mask_id`. One in ten becomes"
@@ -336,7 +336,7 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "swapped-and-kept-exchanged",
-    caught_by="swapped",
+    caught_by="replaced",
     loses=2,
     misconception=(
         "You exchanged two cases of `fate`: 8 takes the token from `others`, 9 leaves it."
@@ -351,7 +351,7 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "nine-in-ten-covered",
-    caught_by="swapped",
+    caught_by="replaced",
     loses=2,
     misconception=("You use `mask_id` for `fate` 0 to 8. At 8 the token comes from `others`."),
 )
@@ -362,7 +362,7 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "swapped-outside",
-    caught_by="covered",
+    caught_by="masked",
     loses=3,
     misconception=(
         "You replace every token with `fate` 8, selected or not. Tokens that are not selected stay."
@@ -379,7 +379,7 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "nothing-kept",
-    caught_by="kept",
+    caught_by="unchanged",
     loses=1,
     misconception="You take the token from `others` at `fate` 9 as well. 9 leaves it.",
 )

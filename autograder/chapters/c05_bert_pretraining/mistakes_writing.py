@@ -55,7 +55,7 @@ def _with(implementation, ids=None, **how):
 @mistake(
     WRITE,
     "looks-at-ids-only",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception="Your test checks the new ids and never the labels.",
 )
@@ -68,7 +68,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "shapes-only",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception="Your test checks shapes and types only.",
 )
@@ -81,7 +81,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "never-called",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception="Your test never calls the implementation.",
 )
@@ -92,7 +92,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "share-in-the-mean",
-    caught_by="share",
+    caught_by="fraction",
     loses=1.5,
     misconception=(
         "You check the selected fraction over the whole batch. Independent draws"
@@ -109,7 +109,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "share-of-all-places",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception="You expect 15 % of all positions. Special tokens do not count.",
 )
@@ -147,7 +147,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "labels-against-new-ids",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception="You compare labels with the new ids. They are the original ids.",
 )
@@ -182,7 +182,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "no-fates",
-    caught_by="fates",
+    caught_by="replacement",
     loses=1.5,
     misconception="Your test does not check how selected tokens are replaced.",
 )
@@ -193,7 +193,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "only-covered-counted",
-    caught_by="fates",
+    caught_by="replacement",
     loses=1.5,
     misconception=(
         "You check only the fraction of `MASK`: an implementation without"
@@ -210,7 +210,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "swapped-never-looked-at",
-    caught_by="fates",
+    caught_by="replacement",
     loses=1.5,
     misconception="Your test does not check the random tokens.",
 )
@@ -221,7 +221,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "too-wide",
-    caught_by="fates",
+    caught_by="replacement",
     loses=1.5,
     misconception="You allow 0.15 on either side, so other fractions pass.",
 )
@@ -232,7 +232,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "exact-shares",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception="You expect exactly 80, 10 and 10 %. Fractions vary by chance.",
 )
@@ -243,7 +243,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "covers-all",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception="You expect every selected token to become `MASK`.",
 )
@@ -256,7 +256,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "a-half-rounds-down",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception=(
         "You use ten ordinary tokens, where correct implementations may round either way."
@@ -272,7 +272,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "same-seed-same-answer",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception="You expect the same result for the same seed, which is not promised.",
 )
@@ -287,7 +287,7 @@ def _(implementation):
 @mistake(
     WRITE,
     "returns-the-verdict",
-    caught_by="share",
+    caught_by="fraction",
     loses=1.2,
     misconception="You return a value. A test complains with `assert`.",
 )

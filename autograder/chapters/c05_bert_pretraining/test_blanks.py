@@ -196,7 +196,7 @@ def test_special_tokens_are_neither_chosen_nor_counted(student, rng):
     ask_labels(student, "A row of nothing but special tokens has no label.", drawn(rng, 2, 6, 6))
 
 
-@mask_tokens.stage("covered", points=1)
+@mask_tokens.stage("masked", points=1)
 def test_a_throw_of_0_to_7_covers(student, rng):
     rule = (
         "Every chosen token has a throw of 0 to 7 here: it becomes `mask_id`. All other tokens stay"
@@ -213,7 +213,7 @@ def test_a_throw_of_0_to_7_covers(student, rng):
         )
 
 
-@mask_tokens.stage("swapped", points=1)
+@mask_tokens.stage("replaced", points=1)
 def test_a_throw_of_8_swaps(student, rng):
     rule = (
         "Every selected token has `fate` 8 here: it becomes the token of `others`"
@@ -235,7 +235,7 @@ def test_a_throw_of_8_swaps(student, rng):
         )
 
 
-@mask_tokens.stage("kept", points=1)
+@mask_tokens.stage("unchanged", points=1)
 def test_a_throw_of_9_keeps_and_its_label_stays(student, rng):
     rule = (
         "A chosen token with a throw of 9 stays as it is, and still has its label. Of the others 0"

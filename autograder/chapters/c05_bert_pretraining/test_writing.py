@@ -39,11 +39,11 @@ def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
     )
 
 
-@writing_a_test.stage("share", points=1.5)
+@writing_a_test.stage("fraction", points=1.5)
 def test_a_test_stops_another_share(student, rng):
     ask_test(
         student,
-        "share",
+        "fraction",
         rng,
         (
             "An implementation that selects another number of tokens in some sequence"
@@ -79,11 +79,11 @@ def test_a_test_stops_wrong_labels_and_changes_without_a_label(student, rng):
     )
 
 
-@writing_a_test.stage("fates", points=1.5)
+@writing_a_test.stage("replacement", points=1.5)
 def test_a_test_stops_other_fates(student, rng):
     ask_test(
         student,
-        "fates",
+        "replacement",
         rng,
         (
             "An implementation with another replacement strategy passes your test:"
