@@ -51,6 +51,7 @@ SCRIPTS = (
     "draft",
     "bank_reader",
     "induction",
+    "fill_mask",
 )
 """In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`,
 `dpo`, `peeking`, `positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is

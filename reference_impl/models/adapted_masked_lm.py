@@ -8,7 +8,6 @@ trained parts of MiniLM take 1.7 MB in half precision, the encoder 45.
 Not here: training (see `bench/trained/fill_mask.py`).
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import torch
@@ -35,7 +34,10 @@ class WithMaskEmbedding(nn.Module):
 
 
 def adapted_masked_lm(
-    encoder: Bert, mask_id: int, rank: int, frequencies: Iterable[float] | None = None
+    encoder: Bert,
+    mask_id: int,
+    rank: int,
+    frequencies: Float[Tensor, "V"] | None = None,
 ) -> BertForMaskedLM:
     """The encoder with a new MLM head; what requires a gradient is the trained part.
 
@@ -53,7 +55,7 @@ def adapted_masked_lm(
     with torch.no_grad():
         nn.init.eye_(head.dense.weight)
         if frequencies is not None:
-            head.decoder.bias.copy_(torch.as_tensor(list(frequencies)).log())
+            head.decoder.bias.copy_(frequencies.log())
     return model
 
 
