@@ -98,8 +98,8 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="count",
     loses=2,
     misconception=(
-        "You compute 0.15 times n in float32, where 0.15 is slightly too large:"
-        " 190 tokens give 29 instead of 28. `15 * n / 100` is exact."
+        "You compute 0.15 times n in float32, which is slightly too large:"
+        " 190 tokens give 29. `15 * n / 100` is exact."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
