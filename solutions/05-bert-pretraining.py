@@ -12,7 +12,7 @@
 # ---
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# # Chapter 5. BERT, pre-training: the exercises
+# # Chapter 5. BERT pre-training: the exercises
 #
 # In this notebook you write BERT's pre-training: packing two sentences into one input, masking, the MLM loss, sentence pairs, and the whole encoder with its MLM head.
 # At the end your encoder runs MiniLM's trained weights, and your functions continue the pre-training of a small BERT.
@@ -22,7 +22,7 @@
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
 # | Input representation | 1 | 15 | 5 |
-# | Masked language modeling | 2 to 4 | 54 | 19 |
+# | Masked language modelling | 2 to 4 | 54 | 19 |
 # | Next-sentence prediction | 5 | 12 | 5 |
 # | The model | 6 to 8 | 54 | 19 |
 # | In your own words | 9 | 12 | 5 |
@@ -60,7 +60,7 @@ from autograder.check import check
 
 
 def attempt(function, *arguments):
-    """What your function answers; None, and a friendly line, while it is not written yet."""
+    """What your function returns; None, and a line that says so, before it is written."""
     try:
         return function(*arguments)
     except NotImplementedError:
@@ -79,47 +79,44 @@ progress("05")                                 # follows your checks
 # %% [markdown] nbgrader={"grade": false, "grade_id": "pair_input-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. Two texts, one input
 #
-# - **What it is for**: whatever BERT reads, one text or two, reaches it as one row of ids with a second row that says which text each id is of. A question and its passage, a pair for next-sentence prediction and a search query with a hit all go in this way.
-# - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 5
-# - **Needs**: lists, slices.
-# - **Paper**: Devlin et al. (2019), section 3 and figure 2; the cutting is that of the code released with it.
+# **Why.** Everything that BERT reads, one text or two, reaches it as one sequence of ids and one of segments. A question with its passage, a query with a search result and a pair for next-sentence prediction all go in this way.
 #
-# **The idea.** Two texts `a` and `b`, lists of ids, become one:
+# **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Devlin et al. (2019), section 3 and figure 2; the truncation is that of the released code
+#
+# Two texts `a` and `b`, lists of ids, become one sequence:
 #
 # `cls` *a* `sep` *b* `sep`
 #
-# Beside each id stands its segment: 0 from `cls` up to and including the first `sep`, 1 for everything after it. Where `b` is empty there is one text only, `cls` *a* `sep`, with segments 0: no second `sep`.
+# The segment is 0 from `cls` up to and including the first `sep`, and 1 after it. Without a second text, where `b` is empty, the sequence is `cls` *a* `sep` with segments 0.
 #
-# At most `max_length` ids fit, `cls` and `sep` included. If there are more, the texts lose tokens from their **ends**, one token at a time: always the last token of the text that is longer at that moment, and of `b` while both are equally long.
+# At most `max_length` ids fit, `cls` and `sep` included. If there are more, tokens are removed from the **ends** of the texts, one at a time: always the last token of the text that is longer at that moment, and of `b` while both are equally long.
 #
-# **By hand.** `a` = 11, 12, 13, 14, 15 and `b` = 21, 22, 23, with `cls` = 2, `sep` = 3 and `max_length` = 8. Three places go to `cls` and `sep`, so 5 tokens fit and 3 must go. `a` is longer: 15 goes, then 14. Both have three: 23 goes.
+# Write `pair_input(a, b, cls, sep, max_length)`. `a` and `b` are lists of ints; `cls`, `sep` and `max_length` are ints. The result is a tuple of two lists of ints, ids and segments, of the same length.
+#
+# **By hand.** `a` = 11, 12, 13, 14, 15 and `b` = 21, 22, 23, with `cls` = 2, `sep` = 3 and `max_length` = 8. Three positions go to `cls` and `sep`, so 5 tokens fit and 3 must go. `a` is longer: 15 goes, then 14. Now both have three: 23 goes.
 #
 # | ids | 2 | 11 | 12 | 13 | 3 | 21 | 22 | 3 |
 # | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 # | segments | 0 | 0 | 0 | 0 | 0 | 1 | 1 | 1 |
 #
 # **Rules**
-#
-# - `cls` and `sep` are never cut off.
-# - Whether there is a second text is decided before anything is cut: a `b` that loses all of its tokens still has its `sep`, in segment 1.
-# - `a` may be empty as well, with a `b` or without: `cls` `sep` is the shortest answer.
-# - A text may hold any ids, those of `cls` and `sep` too, which may be equal. Inside a text they are tokens like all others.
-#
-# **In**: `a` and `b` lists of ints; `cls` and `sep` ints; `max_length` an int of at least 3. Each text has at most 300 ids. **Out**: a tuple of two lists of ints, ids and segments, of the same length.
+# 1. `cls` and `sep` are never removed.
+# 2. Whether there is a second text is decided before truncation: a `b` that loses all of its tokens still has its `sep`, in segment 1.
+# 3. `a` may be empty as well, with a `b` or without: `cls` `sep` is the shortest result.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# How many places are left for the tokens of both texts, if there is a `b`, and how many if there is none?
+# How many positions are left for the tokens of both texts if there is a `b`, and how many if there is none?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# First find two numbers, how many tokens of `a` stay and how many of `b`: start with both lengths, and while their sum is too large take 1 off one of them. Then build the ids from two slices, and the segments by counting: `[0] * ...` and `[1] * ...`.
+# First find two numbers, how many tokens of `a` stay and how many of `b`: start with both lengths, and while their sum is too large, subtract 1 from one of them. Then build the ids from two slices and the segments by counting: `[0] * ...` and `[1] * ...`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Two queues before a gate with `room` places. While too many stand there, the last of the longer queue goes home; of the left one, if both are equally long.
+# Two queues wait at a gate with `room` for so many people. While there are too many, the last person of the longer queue goes home; of the left one, if both are equally long.
 #
 # ```python
 # def staying(left, right, room):
@@ -132,6 +129,11 @@ progress("05")                                 # follows your checks
 # ```
 #
 # `staying(5, 2, 4)` is `(2, 2)`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `max_length` is at least 3, and each text has at most 300 ids. A text may contain any ids, those of `cls` and `sep` too, which may be equal; inside a text they are tokens like all others.
 #
 # </details>
 
@@ -155,7 +157,7 @@ def pair_input(a: list[int], b: list[int], cls: int, sep: int, max_length: int) 
 check(pair_input)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "pair_input-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The two sentences of this course as one input. *lends* is two tokens of BERT's vocabulary: 16 places in all.
+# The two sentences of this course as one input. *lends* is two tokens of BERT's vocabulary, so there are 16 positions.
 
 # %% nbgrader={"grade": false, "grade_id": "look-pair_input", "locked": true, "schema_version": 3, "solution": false, "task": false}
 first = "we sat on the bank of the river".split()
@@ -169,29 +171,28 @@ for max_length in (16, 11):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-blanks", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Masked language modeling
+# # Part 2. Masked language modelling
 #
-# Take a sentence, cover some of its words, and let the model say what stood there. It may look to both sides: what it is asked for, it cannot see.
+# Hide some tokens of a text and let the model predict them from both sides.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mask_tokens-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. Cover some, swap some, keep some
+# ## 2. Masking with 80/10/10
 #
-# - **What it is for**: this is all the supervision that BERT had. No one labelled anything: the text is its own answer key.
-# - **Difficulty** 3 of 5 · **Time** 22 minutes · **Points** 8
-# - **Needs**: `argsort`, `torch.where`, or plain loops.
-# - **Paper**: Devlin et al. (2019), section 3.1, task 1, and appendix A.1.
+# **Why.** This is all the supervision that MLM needs. Nobody labels anything: the text is its own answer key.
 #
-# **The idea.** In each row some tokens are *chosen*: the model will be asked for them. Most of the chosen are covered with the token `[MASK]`. But whoever uses the model later never shows it a `[MASK]`. So one in ten is swapped for another token, and one in ten stays as it is: the model cannot know which words to trust, and has to think about all of them.
+# **Difficulty** 3 of 5 · **Time** 22 minutes · **Points** 8 · **Paper** Devlin et al. (2019), section 3.1, task 1, and appendix A.1
 #
-# All chance comes from outside, in three tensors that are as large as `ids`.
+# In each sequence some tokens are *selected* for prediction. Most of them are replaced by `[MASK]`. Because `[MASK]` never occurs after training, one in ten is replaced by another token instead, and one in ten stays: the model cannot know which tokens to trust and must represent all of them.
 #
-# 1. *How many.* A row has $n$ **free** tokens: those where `special` is False. Of these $15 n / 100$ are chosen, rounded to the nearest whole number; an exact half goes to the even number, as with Python's `round(15 * n / 100)`. If there is a free token, at least one is chosen.
-# 2. *Which.* The free tokens with the **smallest** numbers in `order`.
-# 3. *What becomes of them.* `fate` holds a throw of a ten-sided die. At a chosen place: 0 to 7, the token becomes `mask_id`; 8, it becomes what stands in `others`; 9, it stays.
+# All randomness comes from outside, in three tensors of the shape of `ids`.
 #
-# Return the changed ids, and the labels: at each chosen place the id that stood there **before**, and -100 everywhere else.
+# 1. *How many.* A sequence has $n$ **ordinary** tokens, those where `special` is False. Of these, $15 n / 100$ are selected, rounded to the nearest whole number; an exact half goes to the even number, as in Python's `round(15 * n / 100)`. If there is an ordinary token, at least one is selected.
+# 2. *Which.* The ordinary tokens with the **smallest** values in `order`.
+# 3. *Replacement.* `fate` holds a digit from 0 to 9. At a selected position, 0 to 7 replaces the token by `mask_id`, 8 by the token in `others`, and 9 leaves it.
 #
-# **By hand.** Ten free tokens between `[CLS]` = 2 and `[SEP]` = 3, and `[MASK]` is 4. 15 % of ten is 1.5: exactly between 1 and 2, and 2 is even. The two smallest numbers of `order` at free places are .05 and .12.
+# Write `mask_tokens(ids, special, order, fate, others, mask_id)`. All tensors are $(B, T)$: `ids`, `fate` and `others` int64, `special` bool, `order` float32; `mask_id` is an int. The result is a tuple of two int64 tensors $(B, T)$: the new ids, and the labels, which are the **original** id at each selected position and -100 everywhere else.
+#
+# **By hand.** Ten ordinary tokens between `[CLS]` = 2 and `[SEP]` = 3; `[MASK]` is 4. 15 % of ten is 1.5, exactly between 1 and 2, and 2 is even. The two smallest values of `order` at ordinary tokens are .05 and .12.
 #
 # | ids | 2 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 3 |
 # | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -202,44 +203,45 @@ for max_length in (16, 11):
 # | labels | -100 | -100 | **12** | -100 | -100 | -100 | **16** | -100 | -100 | -100 | -100 | -100 |
 #
 # **Rules**
-#
-# - 30 free tokens: 4 are chosen. 50: 8. 70: 10. 190: 28. Three: .45 rounds to 0, so 1. In float32 `0.15 * 190` is a hair above 28.5; `15 * n / 100` is exact.
-# - A special token is never chosen and does not count, whatever its `order`. A row may consist of nothing else: then nothing is chosen in it. A row may have no special token, too.
-# - Only `special` says what is special. An id says nothing: id 0, or the id `mask_id`, is a token like any other where `special` is False.
-# - A chosen token has its label whatever becomes of it: also when it stays, and when `others` happens to hold the very same token.
-# - Every row is for itself, with its own $n$.
-#
-# **In**: `ids` and `others` int64 $(B, T)$, ids of at least 0; `special` bool $(B, T)$; `order` float32 $(B, T)$, from 0 to below 1, no number twice in a row; `fate` int64 $(B, T)$, from 0 to 9; `mask_id` an int. **Out**: a tuple of two int64 tensors $(B, T)$, ids and labels.
+# 1. A special token is never selected and does not count, whatever its `order`.
+# 2. Only `special` says what is special, never the id: id 0 or the id `mask_id` is an ordinary token where `special` is False.
+# 3. A selected token has its label whatever replaces it, also when it stays.
+# 4. Each sequence has its own $n$. 30 ordinary tokens: 4 are selected. 50: 8. 70: 10. 190: 28. Three: .45 rounds to 0, so 1.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the three steps need to know about the other places of a row, and which look at one place alone?
+# Which of the three steps need the other positions of a sequence, and which need one position alone?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Make one bool table first, `chosen`. Where a token is special, put a number above 1 into a copy of `order`: then it comes last. `argsort` of `argsort` gives each place its rank in the row, from 0; chosen are the ranks below the row's number. Everything else is `torch.where`, and the labels come from the ids as you got them.
+# Make a bool tensor first, `chosen`. Where a token is special, put a number above 1 into a copy of `order`, so that it comes last. `argsort` of `argsort` gives each position its rank in the sequence, from 0; the ranks below the sequence's number are selected. Everything else is `torch.where`, and the labels come from the original ids.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# In each class the `number` fastest runners get a medal; who was ill did not run.
+# In each class the `number` fastest runners get a medal; those who were ill did not run.
 #
 # ```python
 # def medals(seconds, ill, number):                             # (classes, pupils) twice, (classes,)
 #     times = torch.where(ill, torch.inf, seconds)
-#     ranks = times.argsort(1).argsort(1)                       # 0 for the fastest of each row
+#     ranks = times.argsort(1).argsort(1)                       # 0 for the fastest of each class
 #     return (ranks < number[:, None]) & ~ill
 # ```
 #
 # For the times 9, 7, 8 and one medal, with the second pupil ill, it is False, False, True.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# Ids are at least 0. `order` is from 0 to below 1, no value twice in a sequence; `fate` is from 0 to 9. In float32, `0.15 * 190` is slightly above 28.5; `15 * n / 100` is exact. A sequence may consist of special tokens only: then nothing is selected in it. It may also have none. `others` may hold the original token: it still counts as selected.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "mask_tokens", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mask_tokens(ids: Int[Tensor, "B T"], special: Bool[Tensor, "B T"], order: Float[Tensor, "B T"], fate: Int[Tensor, "B T"],
                 others: Int[Tensor, "B T"], mask_id: int) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
-    """The ids with some covered or swapped, and the labels: what stood at the chosen places, -100 elsewhere."""
+    """The ids after masking, and the labels: the original id at selected positions, -100 elsewhere."""
     ### BEGIN SOLUTION
     free = (~special).sum(1)                                              # (B,)
     number = (15 * free / 100).round().maximum(free.clamp(max=1))         # (B,)
@@ -254,7 +256,7 @@ def mask_tokens(ids: Int[Tensor, "B T"], special: Bool[Tensor, "B T"], order: Fl
 check(mask_tokens)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mask_tokens-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Ten thousand rows of twenty tokens. How many are chosen, and what becomes of them? The paper says 15 %, and of these 80, 10 and 10.
+# Ten thousand sequences of twenty tokens. How many are selected, and how are they replaced? The paper says 15 %, and of these 80, 10 and 10.
 
 # %% nbgrader={"grade": false, "grade_id": "look-mask_tokens", "locked": true, "schema_version": 3, "solution": false, "task": false}
 generator = torch.Generator().manual_seed(5)
@@ -264,49 +266,44 @@ made = attempt(mask_tokens, ids, torch.zeros(10_000, 20, dtype=torch.bool), orde
 if made is not None:
     new, labels = made
     asked = labels != -100
-    print(f"chosen {asked.float().mean():.3f}; of these covered {(new == 4)[asked].float().mean():.3f}, "
-          f"as they were {(new == ids)[asked].float().mean():.3f}")
+    print(f"selected {asked.float().mean():.3f}; of these [MASK] {(new == 4)[asked].float().mean():.3f}, "
+          f"unchanged {(new == ids)[asked].float().mean():.3f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mlm_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. The loss at the blanks
+# ## 3. The MLM loss
 #
-# - **What it is for**: the number that goes down when BERT is trained. Taken at all places it looks splendid from the start, because a model that copies its input is right nearly everywhere.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 5
-# - **Needs**: `log_softmax` or `cross_entropy`.
-# - **Paper**: Devlin et al. (2019), section 3.1, task 1, and appendix A.2.
+# **Why.** This is the number that training reduces. Averaged over all positions it looks excellent from the start, because a model that copies its input is correct nearly everywhere.
 #
-# **The idea.** At each place $(b, t)$ the model gives $V$ logits. Where `labels` is not -100 it was asked a question, and the label is the right answer $y$. The price of one answer is
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 5 · **Paper** Devlin et al. (2019), section 3.1, task 1, and appendix A.2
 #
-# $$-\log \frac{e^{z_y}}{\sum_v e^{z_v}}$$
+# At each position $(b, t)$ the model gives $V$ logits $z$. Where `labels` is not -100, the label is the correct token $y$. The loss is the mean cross-entropy over **all labelled positions of the batch together**:
 #
-# and the loss is the mean price over **all labelled places of the batch together**. Places with the label -100 play no part.
+# $$\mathcal{L} = \frac{1}{|M|} \sum_{(b, t) \in M} -\log \frac{e^{z_{bt, y}}}{\sum_v e^{z_{bt, v}}}, \qquad M = \{(b, t) : \text{labels}_{bt} \neq -100\}$$
 #
-# **By hand.** Two places are labelled, and the right token has the probability 1/2 at one and 1/8 at the other: the loss is (ln 2 + 3 ln 2) / 2 = 2 ln 2 = 1.386. Divided by all 16 places in the place of 2 it would look like 0.173.
+# Write `mlm_loss(logits, labels)`. `logits` is float32 $(B, T, V)$, `labels` int64 $(B, T)$. The result is a float32 tensor without axes.
+#
+# **By hand.** Two positions are labelled, and the correct token has probability 1/2 at one and 1/8 at the other: the loss is (ln 2 + 3 ln 2) / 2 = 2 ln 2 = **1.386**. Divided by all 16 positions in place of 2 it would be 0.173.
 #
 # **Rules**
-#
-# - A label is the token at its own place. Nothing is shifted: that is GPT's way.
-# - Label 0 is a token like any other; -100 is the only number that means "not asked".
-# - Every labelled place weighs the same: a row with three of them weighs three times as much as a row with one.
-# - Logits may be anything from -10,000 to 10,000.
-# - If no place is labelled, the loss is 0.0.
-# - The loss is differentiated: its gradient reaches the logits wherever there is a label, and is 0 at all other places. What the gradient is when nothing is labelled is never asked.
-#
-# **In**: `logits` float32 $(B, T, V)$ with $V \geq 2$, finite; `labels` int64 $(B, T)$, each -100 or from 0 to $V - 1$. **Out**: a float32 tensor without axes.
+# 1. A label is the token at its own position. Nothing is shifted, unlike in GPT.
+# 2. Label 0 is a token like any other; -100 is the only value that means "no label".
+# 3. Every labelled position has the same weight: a sequence with three of them counts three times as much as a sequence with one.
+# 4. If no position is labelled, the loss is 0.0.
+# 5. Logits may be anything from -10,000 to 10,000: the softmax must neither overflow nor give a logarithm of 0.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What is the mean of no numbers, in torch? And which shape does `cross_entropy` want its logits in?
+# What is the mean of no numbers in torch? And which shape does `cross_entropy` expect of its logits?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `logits[chosen]` with a bool table `chosen` $(B, T)$ gives an $(N, V)$ table of the labelled places alone, and `labels[chosen]` their labels. Sum the prices and divide by $N$, or by 1 where $N$ is 0.
+# `logits[chosen]` with a bool tensor `chosen` $(B, T)$ gives the $(N, V)$ logits of the labelled positions alone, and `labels[chosen]` their labels. Sum the cross-entropies and divide by $N$, or by 1 where $N$ is 0.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# The mean height of all trees that were measured; -1 stands for a tree that was not. 0.0 if nobody measured any.
+# The mean height of all trees that were measured; -1 marks a tree that was not. 0.0 if none was.
 #
 # ```python
 # def mean_height(heights):                                     # (forests, trees)
@@ -317,10 +314,15 @@ if made is not None:
 # `mean_height(torch.tensor([[2.0, -1], [4, 6]]))` is 4, not the mean of 2 and 5.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# $V$ is at least 2, logits are finite, and each label is -100 or from 0 to $V - 1$. The loss is differentiated: its gradient reaches the logits at labelled positions and is 0 at all others. The gradient without any label is never tested.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "mlm_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mlm_loss(logits: Float[Tensor, "B T V"], labels: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
-    """The mean of -log p(label) over all places with a label; 0.0 if there is none."""
+    """The mean of -log p(label) over all labelled positions; 0.0 if there is none."""
     ### BEGIN SOLUTION
     chosen = labels != -100
     log_shares = logits[chosen].log_softmax(1)                            # (N, V)
@@ -332,7 +334,7 @@ def mlm_loss(logits: Float[Tensor, "B T V"], labels: Int[Tensor, "B T"]) -> Floa
 check(mlm_loss)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mlm_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A model that has learned nothing and gives every token of 30,522 the same share pays ln 30,522 = 10.33 a blank. That is where BERT's loss starts.
+# A model that has learned nothing gives each of 30,522 tokens the same probability. Its loss is ln 30,522 = 10.33 nats, and that is where BERT starts.
 
 # %% nbgrader={"grade": false, "grade_id": "look-mlm_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
 labels = torch.tensor([[-100, 7, -100], [-100, -100, 30_521]])
@@ -341,46 +343,41 @@ if found is not None:
     print(f"{found.item():.2f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_masking-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. Write the test: is it masked as it should be?
+# ## 4. Write the test: is the masking correct?
 #
-# - **What it is for**: code that covers the wrong words crashes nowhere. The loss falls, the model learns, and it learns the wrong thing: published code has asked for all tokens in the place of the chosen ones.
-# - **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6
-# - **Needs**: `assert`, counting, how far a share may stray by chance.
-# - **Paper**: Devlin et al. (2019), section 3.1, task 1.
+# **Why.** Code that masks the wrong tokens raises no error. The loss falls, and the model learns something else: published code has predicted all tokens instead of the selected ones.
 #
-# **The idea.** Now you are the one who checks. Somebody hands you `implementation`, which draws its own chance: `implementation(ids, special, seed)` returns the new ids and the labels, both int64 $(B, T)$. `MASK`, `FIRST` and `VOCAB` stand in the cell below: ordinary tokens are numbered from `FIRST` to `VOCAB` - 1, and an id below `FIRST` is a special token.
-# Write a test that stays silent when what comes back keeps these four promises, and fails an `assert` when it does not. A kind earns its points when your test stops all wrong ones of that kind and lets every right one pass:
+# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Devlin et al. (2019), section 3.1, task 1
 #
-# - *share* (1.5 points): in a row of $n$ free tokens exactly $15 n / 100$ have a label, rounded, and at least one. Wrong ones choose another share, choose each token by a coin of its own, or count the special tokens as well;
-# - *specials* (1.5 points): a special token, padding included, never has a label and never changes;
-# - *labels* (1.5 points): a label is the id that stood there before, and a place without a label keeps its id. Wrong ones break that at all chosen places or at some kinds of them;
-# - *fates* (1.5 points): of the chosen tokens, 80 % become `MASK`, 10 % an ordinary token drawn from all of them, and 10 % stay. Wrong ones have another share, wrong by 10 parts in a hundred or more, or swap in a special token in a quarter of the cases or more, or one and the same token in all.
+# Now you are the examiner. `implementation(ids, special, seed)` draws its own randomness and returns the new ids and the labels, both int64 $(B, T)$. `MASK`, `FIRST` and `VOCAB` are defined in the cell below: ordinary tokens have ids from `FIRST` to `VOCAB` - 1, and an id below `FIRST` is special.
 #
-# A test that complains about a right implementation earns nothing: everybody would switch it off.
+# Write `test_masking(implementation)`. It returns nothing if these four promises are kept, and fails an `assert` if one is not. Each is worth 1.5 points, if your test stops all wrong implementations of that kind and lets every correct one pass:
 #
-# **By hand.** A hundred chosen tokens, and 74 of them are `MASK`. Is that wrong? The share of 100 throws strays by $\sqrt{0.8 \cdot 0.2 / 100} = 0.04$, so 74 happens every tenth time. Of 3,000 chosen tokens the share strays by 0.007: there .74 never happens by chance. A test that fails a right implementation once in ten runs is no test.
+# - *fraction selected*: in a sequence of $n$ ordinary tokens exactly $15 n / 100$, rounded and at least one, have a label. Wrong ones select another fraction, select each token independently, or count the special tokens;
+# - *special tokens*: a special token, padding included, never has a label and never changes;
+# - *labels*: a label is the original id, and a position without a label keeps its id. Wrong ones break that at all selected positions or at some kinds of them;
+# - *replacement*: of the selected tokens, 80 % become `MASK`, 10 % an ordinary token drawn from all of them, and 10 % stay. Wrong ones are off by 10 percentage points or more, use a special token in at least a quarter of the random replacements, or always the same token.
 #
-# **Mind**
+# **By hand.** Of 100 selected tokens, 74 are `MASK`. Is that wrong? The standard deviation is $\sqrt{0.8 \cdot 0.2 / 100} = 0.04$, so 74 or fewer happens in about one of ten tests. With 3,000 selected tokens it is 0.007, and .74 never happens by chance.
 #
-# - Allowed is any int64 `ids` $(B, T)$ from 0 to `VOCAB` - 1, with $B$ from 1 to 400 and $T$ from 1 to 100, a bool `special` $(B, T)$ that is True exactly where the id is below `FIRST`, and any int from 0 to a million as `seed`. A right implementation may refuse anything else.
-# - Where $15 n / 100$ lies halfway between two whole numbers, as with 10, 30 or 50 free tokens, right ones round as they like: ask about other $n$. Some return the same for the same seed, and some do not.
-# - A swapped token may be, by chance, the one that stood there: it then looks as if it stayed.
-# - A wrong one shows what it is in a batch of 200 rows with 80 free tokens and 20 special ones in each: `[CLS]` in front, `[SEP]` and padding behind. Fewer rows may not show the fates.
-# - Ask about your `ids` as they were: an implementation never writes into its arguments.
-# - Complain with `assert`, or with what raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once; another value that is returned says nothing.
-# - Call it some twenty times at most: one run of your test may take five seconds. Ids may be drawn by chance, if your verdict never hangs on the draw.
+# **Rules**
+# 1. A test that rejects a correct implementation earns nothing: everybody would switch it off.
+# 2. Complain with `assert`, or with anything that raises an AssertionError, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing.
+# 3. Where $15 n / 100$ is exactly half-way between two whole numbers, as for 10, 30 or 50 ordinary tokens, correct implementations may round either way. Use other $n$.
+# 4. A random token may happen to be the original one: it then looks as if it stayed.
+# 5. Wrong implementations show themselves in a batch of 200 sequences of 80 ordinary tokens and 20 special ones: `[CLS]` in front, `[SEP]` and padding at the end.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Three of the four promises hold for every single token, so a single token can break them. Which is the one that needs thousands?
+# Three of the four promises hold for every single token, so one token can break them. Which one needs thousands?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# One call with 200 rows of 100 places is enough: `[CLS]`, 80 ordinary tokens, `[SEP]`, padding. Chosen are the places whose label is not -100. Then: their number in every row; none of them special; the labels there beside `ids` there, and the new ids beside `ids` everywhere else; and among the chosen the shares of `new == MASK`, of `new == ids` and of the rest, each within 0.04 of what it should be. The rest, about 240, are ordinary tokens, and many different ones.
+# One call with 200 sequences of 100 positions is enough: `[CLS]`, 80 ordinary tokens, `[SEP]`, padding. Selected are the positions whose label is not -100. Then check: their number in every sequence; that none is special; the labels against `ids` there, and the new ids against `ids` everywhere else; and, among the selected, the fractions of `new == MASK`, of `new == ids` and of the rest, each within 0.04 of its target. The rest, about 240, are ordinary tokens, and many different ones.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A test for a function that shuffles a deck of 52 cards by a seed.
 #
@@ -388,9 +385,14 @@ if found is not None:
 # def test_shuffle(candidate):
 #     decks = [candidate(list(range(52)), seed) for seed in range(2000)]
 #     assert all(sorted(deck) == list(range(52)) for deck in decks), "a card is lost or doubled"      # true of each
-#     stays = sum(deck[0] == 0 for deck in decks) / 2000        # true in the mean: 1/52 = 0.019, give or take 0.003
+#     stays = sum(deck[0] == 0 for deck in decks) / 2000        # true on average: 1/52 = 0.019, give or take 0.003
 #     assert abs(stays - 1 / 52) < 0.015, "the first card stays too often, or never moves"
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Allowed are any int64 `ids` $(B, T)$ from 0 to `VOCAB` - 1, with $B$ from 1 to 400 and $T$ from 1 to 100, a bool `special` $(B, T)$ that is True exactly where the id is below `FIRST`, and any int from 0 to a million as `seed`. A correct implementation may refuse anything else. Some return the same for the same seed, and some do not. An implementation never writes into its arguments. Fewer than 200 sequences may not show a wrong replacement. Returning False instead of a failing `assert` costs a fifth, once; any other returned value means nothing. Call the implementation about twenty times at most: one run of your test may take five seconds. Ids may be random, as long as your result never depends on the draw.
 #
 # </details>
 
@@ -399,7 +401,7 @@ MASK, FIRST, VOCAB = 4, 5, 1000        # in exercise 4: [PAD] 0, [UNK] 1, [CLS] 
 
 # %% nbgrader={"grade": false, "grade_id": "test_masking", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def test_masking(implementation: Callable[[Int[Tensor, "B T"], Bool[Tensor, "B T"], int], tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]]) -> None:
-    """Fail an assert unless `implementation(ids, special, seed)` chooses, labels and changes tokens as the card promises."""
+    """Fail an assert unless `implementation(ids, special, seed)` selects, labels and replaces tokens as promised."""
     ### BEGIN SOLUTION
     ids = torch.zeros(200, 100, dtype=torch.int64)
     ids[:, 0], ids[:, 81] = 2, 3
@@ -421,11 +423,11 @@ def test_masking(implementation: Callable[[Int[Tensor, "B T"], Bool[Tensor, "B T
 check(test_masking)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_masking-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two implementations for your test: your own `mask_tokens` with chance from a generator, and the same with a die that never shows 9.
+# Two implementations for your test: your own `mask_tokens` with random numbers from a generator, and the same with a `fate` that is never 9.
 
 # %% nbgrader={"grade": false, "grade_id": "look-test_masking", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def drawn_by(faces: int):
-    """Your mask_tokens, with a die that shows 0 to faces - 1."""
+    """Your mask_tokens, with digits from 0 to faces - 1."""
     def implementation(ids, special, seed):
         generator = torch.Generator().manual_seed(seed)
         order, fate = torch.rand(ids.shape, generator=generator), torch.randint(faces, ids.shape, generator=generator)
@@ -433,10 +435,10 @@ def drawn_by(faces: int):
     return implementation
 
 
-for name, faces in (("as it should be", 10), ("nothing is kept", 9)):
+for name, faces in (("correct", 10), ("nothing stays", 9)):
     try:
         attempt(test_masking, drawn_by(faces))
-        print(f"{name}: your test stays silent, if it is written")
+        print(f"{name}: your test passes it, if it is written")
     except AssertionError as complaint:
         print(f"{name}: your test complains: {complaint}")
 
@@ -447,45 +449,41 @@ for name, faces in (("as it should be", 10), ("nothing is kept", 9)):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sentence_pairs-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 5. Pairs that follow, and pairs that do not
 #
-# - **What it is for**: BERT's second task. Its examples, too, are made from plain text. Later models dropped it, and in this chapter you see why: the topic gives the answer away.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5
-# - **Needs**: loops, the remainder `%`.
-# - **Paper**: Devlin et al. (2019), section 3.1, task 2.
+# **Why.** BERT's second objective, whose examples also come from plain text. Later models dropped it: much of it can be solved by topic.
 #
-# **The idea.** A document is a list of sentences. Go through all documents in order, and through the sentences of each in order. Every sentence that has another one **after it in its own document** is the first of a pair. Number these pairs $i = 0, 1, 2, \ldots$ through all documents.
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5 · **Paper** Devlin et al. (2019), section 3.1, task 2
 #
-# - Where `coin[i]` is 0, the second is the sentence that follows, and the label is **0**: "follows".
-# - Where `coin[i]` is 1, the second comes from another document, and the label is **1**: "from elsewhere". To find it, number the *other* documents from 0 in their order, the own one left out, and take number `other[i]`, modulo how many there are. From that document take sentence number `place[i]`, modulo how many it has.
+# A document is a list of sentences. Go through all documents in order, and through the sentences of each in order. Every sentence with another one **after it in its own document** is the first of a pair. Number these pairs $i = 0, 1, 2, \ldots$ across all documents.
 #
-# Return the list of pairs, each a tuple of first sentence, second sentence and label.
+# - If `coin[i]` is 0, the second is the sentence that follows, and the label is **0**: "follows".
+# - If `coin[i]` is 1, the second comes from another document, and the label is **1**: "from elsewhere". Number the *other* documents from 0 in their order, leaving out the own one, and take number `other[i]` modulo their number. From that document take sentence `place[i]` modulo its number of sentences.
 #
-# **By hand.** Three documents, A of the sentences a0, a1, a2; B of b0 alone; C of c0, c1. Pairs begin with a0, a1 and c0. `coin` = 0, 1, 1; `other` = 5, 3, 2; `place` = 0, 3, 4.
+# Write `sentence_pairs(docs, coin, other, place)`. `docs` is a list of lists of texts; the others are lists of ints, one for each pair. The result is a list of tuples `(first, second, label)`.
 #
-# | $i$ | first | coin | the others | document | place | pair |
+# **By hand.** Three documents: A with the sentences a0, a1, a2; B with b0 alone; C with c0, c1. Pairs begin with a0, a1 and c0. `coin` = 0, 1, 1; `other` = 5, 3, 2; `place` = 0, 3, 4.
+#
+# | $i$ | first | coin | the others | document | sentence | pair |
 # | --- | --- | --- | --- | --- | --- | --- |
 # | 0 | a0 | 0 | | | | (a0, a1, 0) |
 # | 1 | a1 | 1 | B, C | 3 % 2 = 1: C | 3 % 2 = 1 | (a1, c1, 1) |
 # | 2 | c0 | 1 | A, B | 2 % 2 = 0: A | 4 % 3 = 1 | (c0, a1, 1) |
 #
 # **Rules**
-#
-# - The last sentence of a document begins no pair. A document of one sentence begins none, and others may draw from it. If no document has two sentences, the answer is an empty list.
-# - Sentences are known by where they stand, not by what they say: the same sentence may stand twice in a document or in two of them, and two documents may be equal. A sentence may be the empty text.
-# - A pair from elsewhere has the label 1 also if its second sentence reads like the true one.
-#
-# **In**: `docs`, at least two documents, each a list of at least one text; `coin`, `other` and `place`, lists of ints with one number for each pair: 0 or 1 in `coin`, in the others any number from 0 to a billion. **Out**: a list of tuples `(str, str, int)`.
+# 1. The last sentence of a document begins no pair. A document of one sentence begins none, and others may draw from it.
+# 2. Sentences and documents are identified by their index, not by their text: texts may repeat, within a document or across documents.
+# 3. A pair from elsewhere has label 1 even if its second sentence reads like the true one.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# How many pairs begin in a document of $m$ sentences? And does the number $i$ start anew with each document?
+# How many pairs begin in a document of $m$ sentences? And does $i$ restart with each document?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Two loops, over the documents and over the places 0 to $m - 2$, and a list that grows: its length is the number of the next pair. For the others, make the list `docs[:own] + docs[own + 1:]` by the number of the own document.
+# Two loops, over the documents and over the sentences 0 to $m - 2$, and a list that grows: its length is the number of the next pair. The other documents are `docs[:own] + docs[own + 1:]`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Every child of a class gives a present to a child of another class, by a drawn number.
 #
@@ -502,10 +500,15 @@ for name, faces in (("as it should be", 10), ("nothing is kept", 9)):
 # `presents([["Ada"], ["Bo", "Cy"]], [3, 0, 0])` is Ada to Cy, Bo to Ada, Cy to Ada.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# There are at least two documents, each with at least one text, which may be empty. `coin` holds 0 or 1; `other` and `place` hold numbers from 0 to a billion. If no document has two sentences, the result is an empty list.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "sentence_pairs", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sentence_pairs(docs: list[list[str]], coin: list[int], other: list[int], place: list[int]) -> list[tuple[str, str, int]]:
-    """(first, second, label) for every sentence that has one after it; label 0: it follows, 1: it is from another document."""
+    """(first, second, label) for every sentence with a successor; label 0: follows, 1: from another document."""
     ### BEGIN SOLUTION
     pairs = []
     for own, doc in enumerate(docs):
@@ -536,35 +539,31 @@ for first, second, label in attempt(sentence_pairs, docs, [0, 1, 0], [0, 1, 0], 
 # # Part 4. The model
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_parameters-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Where do 110 million numbers sit?
+# ## 6. Where are 110 million parameters?
 #
-# - **What it is for**: papers name a model by one number. Who can derive it knows what a vocabulary costs, why twice the heads cost nothing, and what is saved when the decoder is tied.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 6
-# - **Needs**: chapter 4's count of a block.
-# - **Paper**: Devlin et al. (2019), section 3 and appendix A.1.
+# **Why.** Papers describe a model by one number. Deriving it shows what a vocabulary costs, why twice the heads cost nothing, and what is saved when the decoder is tied.
 #
-# **What to predict.** A BERT for pre-training has these parts. Each matrix has a bias for every number that comes out, and each norm has a weight and a bias for every number of a token.
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 6 · **Paper** Devlin et al. (2019), section 3 and appendix A.1
 #
-# - *Embeddings*: a table of $V$ tokens, one of $P$ positions and one of 2 segments, each row $C$ numbers; then a norm.
-# - *Blocks*, $L$ of them, in each: queries, keys, values and output, four matrices $C \times C$, in $H$ heads of $C / H$ columns; a feed-forward from $C$ to $I$ and back; two norms.
+# A BERT for pre-training has these parts. Each matrix has a bias of the size of its output, and each LayerNorm a weight and a bias of size $C$.
+#
+# - *Embeddings*: $V$ tokens, $P$ positions and 2 segments, each with $C$ dimensions; then a LayerNorm.
+# - *Blocks*, $L$ of them, in each: query, key, value and output projections, four matrices $C \times C$, in $H$ heads of $C / H$ dimensions; a feed-forward layer from $C$ to $I$ and back; two LayerNorms.
 # - *Pooler*: a matrix $C \times C$ on the vector of `[CLS]`.
-# - *Masked head*: a matrix $C \times C$ and a norm; then the scores of all $V$ tokens. Their matrix is the table of tokens itself, which is counted with the embeddings and not again; their bias is the head's own.
-# - *Pair head*: a matrix from $C$ to 2.
+# - *MLM head*: a matrix $C \times C$ and a LayerNorm; then the logits of all $V$ tokens. Their matrix is tied: it is the token embeddings, which are not counted again. Their bias belongs to the head.
+# - *NSP head*: a matrix from $C$ to 2.
 #
-# Return a dictionary with the numbers of parameters: `"embeddings"`, `"blocks"` (all $L$ together), `"pooler"`, `"masked_head"` and `"pair_head"`.
+# Write `predict_parameters(vocab_size, positions, hidden, num_layers, num_heads, inner)`. All arguments are ints. The result is a dictionary of five ints: `"embeddings"`, `"blocks"` (all $L$ together), `"pooler"`, `"masked_head"` and `"pair_head"`.
 #
-# **By hand.** $V = 10$, $P = 4$, $C = 4$, $L = 1$, $H = 2$, $I = 8$. Embeddings: (10 + 4 + 2) · 4 = 64, and the norm's 8: **72**. The block: 172, worked out in chapter 4. The pooler: 16 + 4 = **20**. The masked head: 20, 8 and 10: **38**. The pair head: **10**. Together 312.
+# **By hand.** $V = 10$, $P = 4$, $C = 4$, $L = 1$, $H = 2$, $I = 8$. Embeddings: (10 + 4 + 2) · 4 = 64, and 8 for the norm: **72**. The block: **172**, as in chapter 4. The pooler: 16 + 4 = **20**. The MLM head: 20 + 8 + 10 = **38**. The NSP head: **10**. Together 312.
 #
 # **Rules**
-#
-# - Biases and norms count. So does the row of a token that is never used.
-# - The numbers may be large, some $10^{17}$, where a float is off by several: count in ints.
-#
-# **In**: six ints from 1 to a million; `num_heads` divides `hidden`. **Out**: a dictionary of five ints.
+# 1. Biases and norms count. So does the embedding of a token that is never used.
+# 2. Count in ints: the results reach $10^{17}$, where a float is off by several.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the six numbers does the count of a block not depend on?
+# On which of the six arguments does the count of a block not depend?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
@@ -572,9 +571,9 @@ for first, second, label in attempt(sentence_pairs, docs, [0, 1, 0], [0, 1, 0], 
 # Write a small helper for a matrix with its bias, `rows * columns + rows`, and one for a norm. A block is four matrices, two more and two norms. The tied matrix appears once.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# The skip-gram of chapter 1 with a linear layer on it that says one of `labels`:
+# The skip-gram model of chapter 1 with a linear classifier for `labels` classes on top:
 #
 # ```python
 # def sizes(vocabulary, width, labels):
@@ -582,6 +581,11 @@ for first, second, label in attempt(sentence_pairs, docs, [0, 1, 0], [0, 1, 0], 
 # ```
 #
 # `sizes(10, 4, 3)` is 80 and 15.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# The six ints are from 1 to a million, and `num_heads` divides `hidden`.
 #
 # </details>
 
@@ -600,7 +604,7 @@ def predict_parameters(vocab_size: int, positions: int, hidden: int, num_layers:
 check(predict_parameters)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_parameters-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The two sizes of the paper, which says 110 and 340 million, and the MiniLM that your code will run. Where does each have most of its numbers?
+# The two sizes of the paper, which says 110 and 340 million, and the MiniLM that your code will run. Where does each have most of its parameters?
 
 # %% nbgrader={"grade": false, "grade_id": "look-predict_parameters", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for name, sizes in {"base": (30_522, 512, 768, 12, 12, 3072), "large": (30_522, 512, 1024, 24, 16, 4096), "MiniLM": (30_522, 512, 384, 6, 12, 1536)}.items():
@@ -611,12 +615,11 @@ for name, sizes in {"base": (30_522, 512, 768, 12, 12, 3072), "large": (30_522, 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bert_encode-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 7. The whole encoder
 #
-# - **What it is for**: this is BERT. Give it the weights of a published file and it returns the vectors that search engines compare. MiniLM and many other sentence encoders are these thirty lines.
-# - **Difficulty** 5 of 5 · **Time** 30 minutes · **Points** 9
-# - **Needs**: chapter 4's attention with several heads, its norm and its block; exercise 1's segments.
-# - **Paper**: Devlin et al. (2019), section 3 and figure 2; Vaswani et al. (2017), section 3, for the order within a block.
+# **Why.** This is BERT. Given the weights of a published file, it returns the vectors that search engines compare. MiniLM and many other sentence encoders are these thirty lines.
 #
-# **The idea.** `weights` holds the tensors of a published file by their names there. `word_embeddings`, for example, is `weights["embeddings.word_embeddings.weight"]`. In the table, `*` stands for the number of a layer, from 0, and each name is followed by `.weight` or `.bias`:
+# **Difficulty** 5 of 5 · **Time** 30 minutes · **Points** 9 · **Paper** Devlin et al. (2019), section 3 and figure 2; Vaswani et al. (2017), section 3, for the order within a block
+#
+# `weights` holds the tensors of a published file under their names there: the token embeddings, for example, are `weights["embeddings.word_embeddings.weight"]`. In the table, `*` is the number of a layer, from 0, and each name is followed by `.weight` or `.bias`:
 #
 # | name | weight | bias |
 # | --- | --- | --- |
@@ -631,38 +634,34 @@ for name, sizes in {"base": (30_522, 512, 768, 12, 12, 3072), "large": (30_522, 
 # | `encoder.layer.*.output.dense` | $(C, I)$ | $(C)$ |
 # | `encoder.layer.*.output.LayerNorm` | $(C)$ | $(C)$ |
 #
-# A matrix works as in `torch.nn.Linear`: $x W^\top + b$. A norm is LayerNorm over the last axis with $\varepsilon = 10^{-12}$ under the root.
+# A matrix works as in `torch.nn.Linear`: $x W^\top + b$. LayerNorm is over the last axis with $\varepsilon = 10^{-12}$ inside the root.
 #
-# 1. *Embeddings.* The rows of the token, of its place (0, 1, 2, … from the left, padding counted too) and of its segment are **added**, then normed.
-# 2. *Attention* in each layer: queries, keys and values from $x$; head $h$ has the columns $hD$ to $(h+1)D - 1$ of each, with $D = C / H$, and scores divided by $\sqrt{D}$; every token sees all tokens of its row, before and after it and of whatever segment, and no padding. The heads, side by side again, go through `attention.output.dense`.
-# 3. *Add, then norm*: $x \leftarrow \text{norm}(x + \text{attention}(x))$, with `attention.output.LayerNorm`.
+# 1. *Embeddings.* The embeddings of the token, of its position (0, 1, 2, … from the left, padding included) and of its segment are **added**, then normalized.
+# 2. *Attention* in each layer: queries, keys and values from $x$; head $h$ has the columns $hD$ to $(h+1)D - 1$ of each, with $D = C / H$, and scores divided by $\sqrt{D}$. Every token attends to all tokens of its sequence, in both directions and both segments, and to no padding. The heads, concatenated, go through `attention.output.dense`.
+# 3. *Add, then norm*: $x \leftarrow \text{norm}(x + \text{attention}(x))$ with `attention.output.LayerNorm`.
 # 4. *Feed-forward*: `intermediate.dense`, the exact GELU $z\,\Phi(z)$, `output.dense`. Then $x \leftarrow \text{norm}(x + \text{feed-forward}(x))$ with `output.LayerNorm`.
 #
-# Return what the last layer gives.
+# Write `bert_encode(weights, ids, segments, mask, num_heads)`. `weights` is a dictionary of float32 tensors; `ids` and `segments` are int64 $(B, T)$, `mask` is bool $(B, T)$. The result is the output of the last layer, float32 $(B, T, C)$.
 #
-# **By hand.** One token, $C = 2$, no layer. Its word row is (3, 0), its position's (0, 1), its segment's (1, 0): the sum is (4, 1). The mean is 2.5 and the deviation 1.5, so the norm gives (1, -1), with weights 1 and biases 0.
+# **By hand.** One token, $C = 2$, no layer. Its token embedding is (3, 0), its position's (0, 1), its segment's (1, 0): the sum is (4, 1). The mean is 2.5 and the standard deviation 1.5, so the norm gives **(1, -1)**, with weights 1 and biases 0.
 #
 # **Rules**
-#
-# - There are as many layers as the names say, and there may be none: then the normed embeddings are the answer. There may be more than ten, and at most 40.
-# - `mask` is True where a token stands and False at padding. Padding may stand anywhere in a row, also in front. Each row has at least one token. What your function gives at places of padding is never looked at.
-# - There may be more positions in the table than places in the row. There may be further names in the dictionary, such as `pooler.dense.weight`: leave them aside.
-# - `num_heads` divides $C$, and may be 1 or $C$.
-# - There is no dropout: the model is used, not trained.
-#
-# **In**: `weights`, a dictionary of float32 tensors; `ids` int64 $(B, T)$; `segments` int64 $(B, T)$ of 0 and 1; `mask` bool $(B, T)$; `num_heads` an int. **Out**: float32 $(B, T, C)$.
+# 1. There are as many layers as the names say: none at all, where the result is the normalized embeddings, or more than ten.
+# 2. `mask` is True at tokens and False at padding, which may be anywhere in a sequence, also in front. Results at padding are not checked.
+# 3. There may be more position embeddings than positions, and further names in the dictionary, such as `pooler.dense.weight`.
+# 4. There is no dropout: the model is used, not trained.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Write three small helpers first: one that applies a matrix with its bias by its name, one that norms by name, one that attends. What remains is a list of a dozen lines.
+# Write three small helpers first: one that applies a matrix with its bias by name, one that normalizes by name, one that attends. What remains is a dozen lines.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `def linear(name, x): return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]`. Count layers with `while f"encoder.layer.{number}.output.dense.weight" in weights`. The mask of the keys, `mask[:, None, None, :]`, broadcasts over heads and queries in the table of scores $(B, H, T, T)$: minus infinity where it is False. Begin with no layer and add one line after the other; each stage of the check switches on one part more.
+# `def linear(name, x): return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]`. Count layers with `while f"encoder.layer.{number}.output.dense.weight" in weights`. The key mask, `mask[:, None, None, :]`, broadcasts over heads and queries in the scores $(B, H, T, T)$: minus infinity where it is False. Begin with no layer and add one line after the other; each stage of the check switches on one more part.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A perceptron of any number of layers whose tensors come from a file:
 #
@@ -674,6 +673,11 @@ for name, sizes in {"base": (30_522, 512, 768, 12, 12, 3072), "large": (30_522, 
 #         depth += 1
 #     return x
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# There are at most 40 layers. Segments are 0 or 1. Each sequence has at least one token. `num_heads` divides $C$, and may be 1 or $C$.
 #
 # </details>
 
@@ -710,7 +714,7 @@ def bert_encode(weights: dict[str, Tensor], ids: Int[Tensor, "B T"], segments: I
 check(bert_encode)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "bert_encode-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A BERT with random weights, and a row of one and the same token at eight places. The vectors differ only because the positions do. Take the table of positions away, and look again.
+# A BERT with random weights, and a sequence of one and the same token at eight positions. The vectors differ only because the positions do. Set the position embeddings to zero, and look again.
 
 # %% nbgrader={"grade": false, "grade_id": "look-bert_encode", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def random_weights(width: int, inner: int, layers: int) -> dict[str, Tensor]:
@@ -737,23 +741,22 @@ for name in ("with positions", "without"):
         weights["embeddings.position_embeddings.weight"] = torch.zeros(16, 16)
     found = attempt(bert_encode, weights, ids, torch.zeros_like(ids), torch.ones(1, 8, dtype=torch.bool), 4)
     if found is not None:
-        print(f"{name}: the vectors of the eight places are up to {(found - found[:, :1]).abs().max():.3f} apart")
+        print(f"{name}: the vectors of the eight positions are up to {(found - found[:, :1]).abs().max():.3f} apart")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "repair_head-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. One wrong line: the masked head
+# ## 8. One wrong line: the MLM head
 #
-# - **What it is for**: between BERT's last layer and its guesses stands one more small network. Forget a part of it and the model still guesses, only worse, and no shape is wrong.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: reading code with a pencil.
-# - **Paper**: Devlin et al. (2019), section 3.1, task 1; the layer before the scores is in the code released with it.
+# **Why.** Between BERT's last layer and its predictions is one more small network. Forget a part of it, and the model still predicts, only worse, and every shape is right.
 #
-# **The idea.** The head makes scores over the vocabulary of a token's vector $x$:
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Devlin et al. (2019), section 3.1, task 1; the transform is in the released code
 #
-# $$h = \text{norm}(\text{GELU}(x\, W^\top + b)) \qquad \text{scores} = h\, E^\top + c$$
+# The head computes logits over the vocabulary from a token's vector $x$:
 #
-# $E$ is the table of word embeddings, the very one that the model starts with: a token gets a high score if $h$ points where its row points. $c$ is a bias for each token.
+# $$h = \text{norm}(\text{GELU}(x\, W^\top + b)) \qquad \text{logits} = h\, E^\top + c$$
 #
-# The function below runs without complaint and gives the right shape. **Exactly one** of its six numbered lines is wrong. Every name is given to the right thing, and one line *reads* a wrong one: to read another name there repairs the function.
+# $E$ is the matrix of token embeddings, the same that the model starts with: a token gets a high logit if $h$ points in the direction of its embedding. $c$ is a bias for each token.
+#
+# The function below runs without an error and returns the right shape. **Exactly one** of its six numbered lines is wrong: it *reads* the wrong name. Reading another name there repairs the function.
 #
 # ```python
 # def masked_head(x, weights):                                              # x (N, C)
@@ -765,36 +768,43 @@ for name in ("with positions", "without"):
 #     return scores + weights["bias"]                                       # line 6
 # ```
 #
-# `normed` is given in the cell below: LayerNorm over the last axis with $\varepsilon = 10^{-12}$.
+# `normed` is defined in the cell below: LayerNorm over the last axis with $\varepsilon = 10^{-12}$.
 #
-# **By hand.** $C = 3$, `dense.weight` the identity and its bias 0, the norm with weights 1 and biases 0, `words` the identity, `bias` = (0, 0, 5), and $x$ = (-30, 0, 30). GELU makes (0, 0, 30) of it. The mean is 10, the deviation $\sqrt{200} = 14.14$: the norm gives (-0.707, -0.707, 1.414), and the scores are (-0.707, -0.707, 6.414). Follow the code with that and a pencil.
+# Write two functions. `wrong_line()` returns the number of the line, an `int` (1 point). `masked_head(x, weights)` is the repaired function (3 points): `x` is float32 $(N, C)$; `weights` is a dictionary of float32 tensors, `dense.weight` $(C, C)$, `dense.bias`, `norm.weight` and `norm.bias` $(C)$, `words` $(V, C)$ and `bias` $(V)$. The result is float32 $(N, V)$.
 #
-# **What to do.** Three points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
+# **By hand.** $C = 3$, `dense.weight` the identity and its bias 0, the norm with weights 1 and biases 0, `words` the identity, `bias` = (0, 0, 5), and $x$ = (-30, 0, 30). GELU turns it into (0, 0, 30). The mean is 10 and the standard deviation $\sqrt{200} = 14.14$: the norm gives (-0.707, -0.707, 1.414), and the logits are **(-0.707, -0.707, 6.414)**. Follow the code with these numbers and a pencil.
 #
-# **In**: `x` float32 $(N, C)$, such that in each row at least one number above -3 goes into GELU; `weights`, a dictionary of float32 tensors: `dense.weight` $(C, C)$, `dense.bias`, `norm.weight` and `norm.bias` $(C)$, `words` $(V, C)$, `bias` $(V)$. **Out**: float32 $(N, V)$.
+# **Rules**
+# 1. Copy the function and change that line, or write it again.
+# 2. The line and the function are graded separately.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the names that the code makes is never read again?
+# Which of the names that the code assigns is never read again?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Trace the case by hand through lines 1 to 6 and write down what each name holds. Which is the first line after which a name does not hold what the formula has at that place?
+# Trace the example through lines 1 to 6 and write down what each name holds. Which is the first line after which a name does not hold what the formula has there?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A price with a discount, and then tax on what is left.
 #
 # ```python
 # def price(net, discount, tax):
 #     reduced = net - discount
-#     taxed = reduced * (1 + tax)                  # not net * (1 + tax): the discount would be lost without a sound
+#     taxed = reduced * (1 + tax)                  # not net * (1 + tax): the discount would be lost silently
 #     return taxed
 # ```
 #
 # `price(100, 20, 0.5)` is 120.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# In each vector at least one value above -3 enters GELU.
 #
 # </details>
 
@@ -805,7 +815,7 @@ def normed(x: Float[Tensor, "N C"], weight: Float[Tensor, "C"], bias: Float[Tens
 
 # %% nbgrader={"grade": false, "grade_id": "repair_head", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def wrong_line() -> int:
-    """The number, 1 to 6, of the line that is wrong."""
+    """The number of the wrong line, 1 to 6."""
     ### BEGIN SOLUTION
     return 4
     ### END SOLUTION
@@ -823,7 +833,7 @@ def masked_head(x: Float[Tensor, "N C"], weights: dict[str, Tensor]) -> Float[Te
 check(masked_head)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "repair_head-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# How large is the damage? Random vectors, random weights: how often does the head of the card name another token than yours?
+# How large is the damage? With random vectors and random weights, how often does the wrong head predict another token than yours?
 
 # %% nbgrader={"grade": false, "grade_id": "look-repair_head", "locked": true, "schema_version": 3, "solution": false, "task": false}
 generator = torch.Generator().manual_seed(8)
@@ -832,7 +842,7 @@ parts = {"dense.weight": dense / 6, "dense.bias": torch.zeros(32), "norm.weight"
 yours = attempt(masked_head, x, parts)
 if yours is not None:
     printed = normed(x @ parts["dense.weight"].T, parts["norm.weight"], parts["norm.bias"]) @ words.T
-    print(f"another token in {(printed.argmax(1) != yours.argmax(1)).float().mean():.0%} of 1,000 cases")
+    print(f"another prediction in {(printed.argmax(1) != yours.argmax(1)).float().mean():.0%} of 1,000 cases")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
@@ -841,13 +851,13 @@ if yours is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "why_hide-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 9. Why hide anything?
 #
-# - **What it is for**: "BERT is bidirectional, GPT is not" is repeated everywhere, and explains nothing until you can say what each is trained on, and what the other could not be.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5, given by a person who reads it
-# - **Needs**: exercises 2 to 4, chapter 4's masks.
-# - **Paper**: Devlin et al. (2019), section 3.1, task 1, and appendix C.2.
+# **Why.** "BERT is bidirectional, GPT is not" is repeated everywhere, and explains nothing until you can say what each is trained on, and why the other could not be.
 #
-# **The question.** A friend wants to train the encoder of chapter 4, in which every place sees every place, to foretell the next word at each place, "just like GPT, but with more context". Then she wants to fill blanks with it, and she plans to cover all chosen words with `[MASK]`, without exception.
-# In about 150 words: what would her loss do, what would the model learn, and by which way does it get there? Why does covering words mend it, and what does it cost, compared with GPT, in answers for each text? Why did BERT's makers leave one chosen word in ten as it is and swap one in ten?
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5, given by a person who reads it · **Paper** Devlin et al. (2019), section 3.1, task 1, and appendix C.2
+#
+# A friend wants to train the encoder of chapter 4, in which every position attends to every position, to predict the next word at each position, "just like GPT, but with more context". Then she wants to fill masks with it, and she plans to replace all selected words by `[MASK]`, without exception.
+#
+# In about 150 words: what would her loss do, what would the model learn, and by which path does the information arrive? Why does masking fix it, and what does it cost, compared with GPT, in predictions per text? Why did BERT's authors leave one selected word in ten unchanged and replace one in ten?
 #
 # {{rubric}}
 #
@@ -855,17 +865,17 @@ if yours is not None:
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# At place 3 the question is: which word stands at place 4? Which places does place 3 see?
+# At position 3 the question is: which word is at position 4? To which positions does position 3 attend?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Count, for a text of 100 tokens, the answers that GPT is judged on, and those that BERT is. Then think of the day after training: which token does the model no longer meet, and what has it learned to do at all the others?
+# Count, for a text of 100 tokens, the predictions in GPT's loss and those in BERT's. Then think of the time after training: which token does the model no longer meet, and what has it learned to do at all the others?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# *A teacher gives an exam with the solutions printed on the next page.* Everybody has full marks, and nobody has learned anything but to turn the page. Tearing the page out mends it. If only ever the questions in red ink are marked, the class soon reads nothing that is not red.
+# *A teacher gives an exam with the solutions printed on the next page.* Everybody has full marks, and nobody has learned anything but to turn the page. Tearing the page out fixes it. If only the questions in red ink are ever marked, the class soon reads nothing that is not red.
 #
 # </details>
 
@@ -880,9 +890,9 @@ if yours is not None:
 #
 # Nothing to write here. Run the cells and watch; they take about a minute.
 #
-# First your `bert_encode` takes the 103 tensors of MiniLM by their published names, and reads the course's two sentences as pairs that your `pair_input` makes.
-# Then your `bert_encode` and your `masked_head` fill blanks with the small BERT that was trained here on the King James Bible.
-# Last, your `mask_tokens` and your `mlm_loss` go on training that BERT for twenty steps, beside a twin that is trained by the course's own objective: same text, same chance.
+# First, your `bert_encode` takes the 103 tensors of MiniLM by their published names, and reads the course's two sentences as pairs that your `pair_input` makes.
+# Then your `bert_encode` and your `masked_head` fill masks with the small BERT that was trained here on the King James Bible.
+# Last, your `mask_tokens` and your `mlm_loss` continue its training for twenty steps, next to a twin that is trained by the course's own objective: same text, same random numbers.
 
 # %% nbgrader={"grade": false, "grade_id": "real-encode", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import json
@@ -897,7 +907,7 @@ from reference_impl.weights.safetensors_files import read_weights
 
 
 def your_vectors(model, tokenizer, weights: dict[str, Tensor], pairs: list[tuple[str, str]]) -> list[tuple[Float[Tensor, "1 T C"], Float[Tensor, "1 T C"]]]:
-    """What your `pair_input` and `bert_encode` make of each pair, beside what the course's model makes of it."""
+    """The vectors of each pair by your `pair_input` and `bert_encode`, and by the course's model."""
     cls, sep = tokenizer.encode("").ids
     found = []
     for texts in pairs:
@@ -922,7 +932,7 @@ if ready(pair_input, bert_encode, needs=["minilm", "bert_tokenizer"]):
 
 # %% nbgrader={"grade": false, "grade_id": "real-fill", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def your_guesses(model, weights: dict[str, Tensor], ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
-    """The scores of the small BERT by your `bert_encode` and your `masked_head`."""
+    """The logits of the small BERT by your `bert_encode` and your `masked_head`."""
     inside = {name.removeprefix("bert."): tensor for name, tensor in weights.items() if name.startswith("bert.")}
     vectors = bert_encode(inside, ids, torch.zeros_like(ids), torch.ones_like(ids, dtype=torch.bool), model.config.num_heads)
     head = {ours: weights[f"cls.predictions.{theirs}"] for ours, theirs in {
@@ -960,7 +970,7 @@ def chance_of(seed: int, ordinary: Int[Tensor, "N"]) -> tuple[Float[Tensor, "B T
 
 
 def side_by_side(tokens: Int[Tensor, "N"], steps: int) -> tuple[list[tuple[float, float]], int, list]:
-    """Train twins for some steps: the losses of both at each, how many batches were equal, and the models, yours first."""
+    """Train twins for some steps: the losses of both, how many batches were equal, and the models, yours first."""
     twins = [small_model("bert_kjv").model.train() for _ in range(2)]
     optimizers = [torch.optim.AdamW(twin.parameters(), lr=1e-4) for twin in twins]
     masking = Masking(4, twins[0].config.vocab_size, range(5))
@@ -986,14 +996,15 @@ if ready(mask_tokens, mlm_loss, needs=["kjv"]):
     tokens = torch.tensor([id for line in text.splitlines()[:3000] for id in tokenizer.encode(line, add_specials=False, specials_in_text=False).ids])
     started = time.perf_counter()
     losses, equal, twins = side_by_side(tokens, STEPS)
-    print(f"{STEPS} steps of two models in {time.perf_counter() - started:.0f} s; {equal} of {STEPS} batches are equal, covered and labelled alike")
+    print(f"{STEPS} steps of two models in {time.perf_counter() - started:.0f} s; {equal} of {STEPS} batches are equal")
     print("your loss:      ", " ".join(f"{yours:.3f}" for yours, _ in losses[::4]))
     print("the course's:   ", " ".join(f"{theirs:.3f}" for _, theirs in losses[::4]))
     apart = max((one - other).abs().max().item() for one, other in zip(twins[0].parameters(), twins[1].parameters()))
     print(f"after {STEPS} steps the weights are apart by {apart:.0e}")
     record = json.loads((ROOT / "bench" / "results" / "trained_bert.json").read_text(encoding="utf-8"))["at_blanks"]
-    print("on held-out verses, nats a blank:", ", ".join(f"{name} {row['nats']:.2f}" for name, row in record.items()))
+    print("MLM loss on held-out verses:", ", ".join(f"{name} {row['nats']:.2f}" for name, row in record.items()))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The batches are equal token by token, since everything that is decided by chance came from outside. The losses agree to the digits shown; the weights drift apart in the last digits only, because sums in another order are rounded otherwise.
-# Twenty steps hardly move the loss of a model that has been through 2,400. The last line is the record of its training: counts that are told both true neighbours still guess better than this small BERT, on a text that repeats itself. Chapter 6 puts a large one to work.
+# The batches are equal token by token, because all random numbers came from outside. The losses agree to the digits shown; the weights differ in the last digits only, because sums in another order are rounded differently.
+# Twenty steps hardly change the loss of a model that has had 2,400. The last line is the record of its training: counts that see both true neighbours still predict better than this small BERT, on a text that repeats itself. Chapter 6 puts a large one to work.
+

@@ -52,6 +52,7 @@ SCRIPTS = (
     "bank_reader",
     "induction",
     "moe",
+    "fill_mask",
 )
 """In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`,
 `dpo`, `peeking`, `positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is

@@ -73,7 +73,8 @@ def small_model(name: str) -> SmallModel:
     "encoder" a Tokenizer, "seq2seq" and "transformer" the symbols of both sides as a
     dict of lists; "vectors" are a Vectors, and their words are the tokenizer; "lora" is
     the model that it was trained on, with the update beside its matrices, and that
-    model's tokenizer; "elmo" has the function from texts as lists of words to
+    model's tokenizer; "fill-mask" is a published encoder with a head that was trained
+    here, and BERT's Tokenizer; "elmo" has the function from texts as lists of words to
     characters and mask. Raises CorpusError if a file is missing or its tensors are not
     those of the model.
     """
@@ -100,6 +101,13 @@ def small_model(name: str) -> SmallModel:
         )
         load_lora(base.model, weights)
         return SmallModel(name, base.model.eval(), base.tokenizer, found)
+    if kind == "fill-mask":
+        from reference_impl.corpora.readers import load
+
+        model = _adapted_masked_lm(
+            load(config["base"]), weights, config["mask_id"], config["rank"]
+        )
+        return SmallModel(name, model, load("bert_tokenizer"), found)
     model = _model(kind, config)
     _load(model, weights, name)
     if kind == "elmo":
@@ -227,6 +235,16 @@ def own_state(model: nn.Module) -> dict[str, Tensor]:
     return state
 
 
+def _adapted_masked_lm(
+    encoder: nn.Module, weights: dict[str, Tensor], mask_id: int, rank: int
+) -> nn.Module:
+    from reference_impl.models import adapted_masked_lm
+
+    model = adapted_masked_lm.adapted_masked_lm(encoder, mask_id, rank)
+    adapted_masked_lm.load_trained_parts(model, weights)
+    return model.eval()
+
+
 def _model(kind: str, config: dict[str, Any]) -> nn.Module:
     from reference_impl.models import (
         bert,
@@ -258,8 +276,8 @@ def _model(kind: str, config: dict[str, Any]) -> nn.Module:
     }
     if kind not in made:
         raise CorpusError(
-            f"a card says kind {kind!r}; there are: lora, ngram, vectors,"
-            f" {', '.join(made)}"
+            f"a card says kind {kind!r}; there are: fill-mask, lora, ngram,"
+            f" vectors, {', '.join(made)}"
         )
     model_class, config_class = made[kind]
     return model_class(

@@ -1,5 +1,5 @@
-"""BERT: an encoder that sees both sides of a token at once, trained to fill blanks and
-to pair sentences.
+"""BERT: an encoder that sees both sides of a token at once, trained to predict masked
+tokens and next sentences.
 
 Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers", sections 3
 and 3.1. Tasks to fine-tune on are in `bert_tasks`; the heads themselves in `heads`.
@@ -53,10 +53,10 @@ class BertConfig(Settings):
 
 
 class Embeddings(nn.Module):
-    """What a token starts from: the sum of its word, its place and its sentence (figure
-    2), normed.
+    """The input embeddings: token, position and segment embedding (figure 2), summed
+    and normalized.
 
-    They are as wide as the layers, unless a width is given.
+    They have hidden_size dimensions unless a width is given.
     """
 
     def __init__(self, config: BertConfig, width: int | None = None):
@@ -77,12 +77,12 @@ class Embeddings(nn.Module):
         """Segments are 0 for the first sentence and 1 for the second; positions count
         from 0 unless given.
         """
-        places = (
+        position = (
             self.position(ids.shape[1])
             if positions is None
             else self.position.at(positions)
         )
-        x = self.word(ids) + places + self.segment(segments)  # (B, T, C)
+        x = self.word(ids) + position + self.segment(segments)  # (B, T, C)
         return self.dropout(self.norm(x))
 
 
@@ -117,7 +117,7 @@ class Block(nn.Module):
     def add(
         self, x: Float[Tensor, "B T C"], attended: Float[Tensor, "B T C"]
     ) -> Float[Tensor, "B T C"]:
-        """What attention found to x, then what the feed-forward makes of the sum."""
+        """Attention's output added to x, then that of the feed-forward layer."""
         x = self.attention_norm(x + self.dropout(attended))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
@@ -215,7 +215,7 @@ class BertForPreTraining(Pretrained, nn.Module):
 
 
 class BertForMaskedLM(Pretrained, nn.Module):
-    """The first task alone: fill-mask, and continued pre-training without sentence
+    """The MLM head alone: fill-mask, and continued pre-training without sentence
     pairs.
     """
 

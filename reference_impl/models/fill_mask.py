@@ -1,9 +1,9 @@
-"""Filling blanks: what a masked language model would put in the place of each [MASK].
+"""Fill-mask: the tokens that a masked language model predicts for each [MASK].
 
-Devlin et al. 2019, section 3.1. Each blank is filled by itself: with two blanks in a
-text, the first choice for one knows nothing of the choice for the other.
+Devlin et al. 2019, section 3.1. Each mask is filled independently: of two in a text,
+the choice for one does not depend on the choice for the other.
 
-Not here: words of several tokens, filling blanks one after the other.
+Not here: words of several tokens, filling masks one after the other.
 """
 
 from typing import NamedTuple
@@ -16,9 +16,7 @@ from reference_impl.layers.checks import ModelInputError
 
 
 class Filling(NamedTuple):
-    """A token for a blank, with its probability there, and the text with this blank
-    filled.
-    """
+    """A token for a mask, its probability, and the text with this mask filled."""
 
     token: int
     probability: float
@@ -33,18 +31,18 @@ def fill_mask(
     mask: Bool[Tensor, "B T"] | None = None,
     count: int = 5,
 ) -> list[list[list[Filling]]]:
-    """For each row, for each of its blanks from the left, the `count` likeliest tokens,
-    best first.
+    """For each sequence and each of its masks, the `count` likeliest tokens, best
+    first.
 
-    `model` gives logits of the token at each place, as `bert.BertForMaskedLM` does;
-    `mask` is True for tokens. The model is used as it is: call `model.eval()` before.
-    Raises ModelInputError if a row has no blank, or the vocabulary has fewer than
-    `count` tokens.
+    `model` gives logits at each position, as `bert.BertForMaskedLM` does; `mask` is
+    True for tokens. The model is used as it is: call `model.eval()` before. Raises
+    ModelInputError if a sequence has no mask, or the vocabulary fewer than `count`
+    tokens.
     """
-    blanks = ids == mask_id
-    if not bool(blanks.any(1).all()):
+    masked = ids == mask_id
+    if not bool(masked.any(1).all()):
         raise ModelInputError(
-            f"a text without a blank: put {mask_id}, the mask's id, where a token is"
+            f"a text without a mask: put {mask_id}, the mask's id, where a token is"
             " wanted"
         )
     logits = model(ids) if mask is None else model(ids, mask=mask)  # (B, T, V)
@@ -53,9 +51,9 @@ def fill_mask(
             f"{count} tokens wanted of a vocabulary of {logits.shape[-1]}"
         )
     filled: list[list[list[Filling]]] = [[] for _ in range(len(ids))]
-    for row, place in blanks.nonzero().tolist():
-        best = logits[row, place].softmax(-1).topk(count)
-        before, after = ids[row, :place].tolist(), ids[row, place + 1 :].tolist()
+    for row, at in masked.nonzero().tolist():
+        best = logits[row, at].softmax(-1).topk(count)
+        before, after = ids[row, :at].tolist(), ids[row, at + 1 :].tolist()
         filled[row].append(
             [
                 Filling(token, probability, [*before, token, *after])

@@ -13,8 +13,8 @@ from reference_impl.layers.norms import LayerNorm
 
 
 class MaskedLMHead(nn.Module):
-    """Which token stood here: one more layer, then a dot product with every entry of
-    the embedding, plus a bias each.
+    """Logits over the vocabulary: a transform, then a dot product with every token
+    embedding, plus a bias each.
 
     `embedding` is the input embedding; its weight is the decoder's, the same parameter.
     """
@@ -28,25 +28,19 @@ class MaskedLMHead(nn.Module):
         self.decoder.weight = embedding.weight
 
     def forward(self, x: Float[Tensor, "*B C"]) -> Float[Tensor, "*B V"]:
-        """Logits over the vocabulary, at every position or at those that were picked
-        out.
-        """
+        """Logits (..., V) at every position, or at those that were selected."""
         return self.decoder(self.norm(self.act(self.dense(x))))
 
 
 class Pooler(nn.Module):
-    """One vector for the sequence: that of its first token, [CLS], through a layer and
-    tanh.
-    """
+    """One vector for the sequence: that of [CLS] through a linear layer and tanh."""
 
     def __init__(self, hidden_size: int):
         super().__init__()
         self.dense = nn.Linear(hidden_size, hidden_size)
 
     def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B C"]:
-        """Every other token is ignored here: what [CLS] knows of them it has by
-        attention.
-        """
+        """Only the first position: [CLS] knows the others through attention."""
         return self.dense(x[:, 0]).tanh()
 
 

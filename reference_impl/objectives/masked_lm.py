@@ -1,9 +1,8 @@
-"""Masked language modelling: blank some tokens out and say what stood there, from both
-sides.
+"""Masked language modelling: hide some tokens and predict them from both sides.
 
 Devlin et al. 2019, section 3.1 and appendix A.1: 15 % of a sequence's tokens are
-chosen; of these 80 % become [MASK], 10 % another token and 10 % stay, so that a token
-may never be trusted to be what it seems. The loss is taken at the chosen places only.
+chosen; of these 80 % become [MASK], 10 % another token and 10 % stay, so that no token
+can be trusted. The loss is taken at the chosen positions only.
 Whole-word masking, of the release of May 2019, chooses words and takes all their
 pieces.
 
@@ -14,7 +13,7 @@ As in the release, the number of chosen tokens is rounded and at least one. But:
 replacement is never a special token, where the release draws from the whole vocabulary.
 
 Not here: masking of spans (see `span_corruption`), computing logits at the chosen
-places alone.
+positions alone.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -89,9 +88,7 @@ class Masking:
         generator: torch.Generator,
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
-        """The ids with blanks, and what stood there: IGNORED at places that were not
-        chosen.
-        """
+        """The masked ids, and the labels: IGNORED at positions that were not chosen."""
         special = torch.isin(
             ids, torch.tensor(sorted(self.special_ids), dtype=ids.dtype)
         )
@@ -101,15 +98,15 @@ class Masking:
             if self.continues
             else self._choose(free, generator)
         )
-        fate = torch.rand(ids.shape, generator=generator)
-        blank = chosen & (fate < self.masked)
-        swap = chosen & ~blank & (fate < self.masked + self.replaced)
+        draw = torch.rand(ids.shape, generator=generator)
+        hidden = chosen & (draw < self.masked)
+        swap = chosen & ~hidden & (draw < self.masked + self.replaced)
         ordinary = torch.tensor(
             sorted(set(range(self.vocab_size)) - set(self.special_ids))
         )
         others = ordinary[torch.randint(len(ordinary), ids.shape, generator=generator)]
         return (
-            torch.where(swap, others, ids).masked_fill(blank, self.mask_id),
+            torch.where(swap, others, ids).masked_fill(hidden, self.mask_id),
             ids.masked_fill(~chosen, IGNORED),
         )
 
@@ -166,14 +163,12 @@ class Masking:
 
 
 def masked_lm(model: nn.Module, batch: Batch) -> Terms:
-    """Cross-entropy at the chosen places. The model gives logits (B, T, V)."""
+    """Cross-entropy at the chosen positions. The model gives logits (B, T, V)."""
     needs(batch, "labels")
     return chosen_terms(model(batch["ids"], **model_inputs(batch)), batch["labels"])
 
 
 def chosen_terms(logits: Tensor, labels: Int[Tensor, "B T"]) -> Terms:
-    """Cross-entropy where there is a label; the logarithm of the softmax is taken at no
-    other place.
-    """
+    """Cross-entropy where there is a label; no softmax is computed elsewhere."""
     chosen = labels != IGNORED
     return token_terms(logits[chosen], labels[chosen])

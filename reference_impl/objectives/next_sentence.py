@@ -1,10 +1,9 @@
-"""Two sentences at once: does the second follow the first, or do they stand in their
-order.
+"""Next-sentence prediction and sentence-order prediction.
 
 Devlin et al. 2019, section 3.1, task 2 (next-sentence prediction): half of the pairs
 are neighbours, in the other half the second comes from another document. Lan et al.
 2020, section 3.1 (sentence order): both are neighbours always, and half of the pairs
-are exchanged, so that the topic gives nothing away. Both are learned together with
+are swapped, so that the topic gives nothing away. Both are learned together with
 masked language modelling, their losses added.
 
 A "sentence" is whatever list of ids the documents are made of: the releases join
@@ -39,7 +38,7 @@ Document = Sequence[Sequence[int]]
 class Pair(NamedTuple):
     """Two texts as ids, without special tokens.
 
-    Label 0: follows, or in order; 1: from elsewhere, or exchanged.
+    Label 0: follows, or in order; 1: from elsewhere, or swapped.
     """
 
     first: Sequence[int]
@@ -64,12 +63,11 @@ def _neighbours(documents: Sequence[Document]) -> list[tuple[int, int]]:
 def next_sentence_pairs(
     documents: Sequence[Document], generator: torch.Generator
 ) -> list[Pair]:
-    """A pair for every sentence that has one after it; by a fair coin its own, or one
-    of another document.
+    """A pair for every sentence with a successor: with probability 1/2 that successor,
+    else a random sentence of another document.
 
-    The other document, then its sentence, are drawn with equal chances. Raises
-    ObjectiveError with one document only: a second sentence of the same document might
-    be the right one.
+    The other document, then its sentence, are drawn uniformly. Raises ObjectiveError
+    with one document only: a sentence of the same document might be the successor.
     """
     if sum(bool(document) for document in documents) < 2:
         raise ObjectiveError(
@@ -91,7 +89,7 @@ def next_sentence_pairs(
 def sentence_order_pairs(
     documents: Sequence[Document], generator: torch.Generator
 ) -> list[Pair]:
-    """Every two sentences in a row, by a fair coin as written or exchanged."""
+    """Every two consecutive sentences, swapped with probability 1/2."""
     pairs = []
     for number, place in _neighbours(documents):
         first, second = documents[number][place : place + 2]

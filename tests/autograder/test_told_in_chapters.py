@@ -70,7 +70,7 @@ def test_labels_at_every_place_are_named():
     def mask_tokens(ids, special, order, fate, others, mask_id):
         return _changed(ids, _chosen(special, order), fate, others, mask_id), ids.clone()
 
-    assert told("05.mask_tokens", mask_tokens)[0].startswith("You label every place")
+    assert told("05.mask_tokens", mask_tokens)[0].startswith("You label every position")
 
 
 @pytest.mark.parametrize(

@@ -1178,7 +1178,7 @@ def test_as_many_tokens_are_chosen_as_by_the_reference_never_special_ones_and_th
         return [int(stage().get_attribute(f"data-{name}")) for name in names]
 
     def set_share(percent):
-        page.get_by_label("chosen").fill(str(percent))
+        page.get_by_label("selected").fill(str(percent))
 
     for percent in range(
         0, 105, 5
@@ -1200,7 +1200,7 @@ def test_as_many_tokens_are_chosen_as_by_the_reference_never_special_ones_and_th
     assert [masked / chosen, replaced / chosen, kept / chosen] == pytest.approx(
         [0.8, 0.1, 0.1], abs=0.02
     )
-    page.get_by_label("another").fill("60")
+    page.get_by_label("random").fill("60")
     assert page.get_by_label("[MASK]").input_value() == "40" and counts("draws", "kept") == [1, 0]
     page.locator("input[value=two]").check(force=True)
     assert counts("free", "chosen") == [1, 1]
@@ -1388,7 +1388,7 @@ def test_a_word_that_is_pressed_is_filled_in_the_page_as_by_torch_on_each_side_o
         assert json.loads(stage.get_attribute("data-looks")) == pytest.approx(
             expected["looks"][0][0], abs=1e-3
         )
-    assert "“king”, which stood there, has" in said(page)
+    assert "The original, “king”, has" in said(page)
 
 
 def test_a_text_is_priced_in_one_pass_and_goes_on_token_by_token_as_in_torch(show):

@@ -94,12 +94,12 @@ EQUIVALENT = {
             ROOM
         ),
         "abs(part.float().mean() - share)  =>  part.float().mean() - share": (
-            "the shares add up to 1: where one is too small by 0.1, another is too large by more"
-            " than 0.04"
+            "the fractions add up to 1: where one is too small by 0.1, another is too"
+            " large by more than 0.04"
         ),
         "part.float().mean() - share  =>  share - part.float().mean()": (
-            "the shares add up to 1: where one is too small by 0.1, another is too large by more"
-            " than 0.04"
+            "the fractions add up to 1: where one is too small by 0.1, another is too"
+            " large by more than 0.04"
         ),
         "part.float()  =>  part.double()": "three digits are enough",
         "part.float()  =>  part.half()": "three digits are enough",

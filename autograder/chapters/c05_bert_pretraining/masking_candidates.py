@@ -254,12 +254,13 @@ RIGHT: list[Implementation] = [dealt, by_chance, unseeded, half_up, half_down, e
 # What a test asks for that accepts another right implementation and rejects this one.
 POOR: dict[str, Implementation] = {
     (
-        "It rejects an implementation whose fates are thrown one by one: shares stray by chance, "
-        "so leave them room, about 0.04 in some thousand chosen tokens."
+        "It rejects an implementation that draws each replacement independently:"
+        " fractions vary by chance, so leave them room, about 0.04 in some"
+        " thousand chosen tokens."
     ): (by_chance),
     (
-        "It rejects an implementation that draws anew in each call. The same seed need not give "
-        "the same answer: judge each call by itself."
+        "It rejects an implementation that draws new numbers in each call. The"
+        " same seed need not give the same answer: judge each call by itself."
     ): (unseeded),
     (
         f"It rejects an implementation that swaps in the first and the last ordinary token, "
@@ -275,7 +276,7 @@ POOR: dict[str, Implementation] = {
     ): (half_down),
 }
 WRONG: dict[str, list[Implementation]] = {
-    "share": [
+    "fraction": [
         masking(lambda free, generator: ranked(free, rounded(free, 10), generator)),
         masking(lambda free, generator: ranked(free, rounded(free, 20), generator)),
         masking(
@@ -316,7 +317,7 @@ WRONG: dict[str, list[Implementation]] = {
         wrong_where(lambda ids, new: new == MASK),
         masking(change=one_more),
     ],
-    "fates": [
+    "replacement": [
         masking(covered=1.0, swapped=0.0),
         masking(covered=0.8, swapped=0.2),
         masking(covered=0.8, swapped=0.0),
@@ -331,9 +332,9 @@ WRONG: dict[str, list[Implementation]] = {
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Implementation] = {
     (
-        "Your test accepts numbers that have nothing to do with the ids: it never complains, or "
-        "looks at shapes only. Is there an `assert` that is reached, outside of `try`, without "
-        "parentheses round condition and text?"
+        "Your test accepts numbers that have nothing to do with the ids: it never"
+        " complains, or checks shapes only. Is there an `assert` that is reached,"
+        " outside of `try`, without parentheses round condition and text?"
     ): (noise),
     (
         "Your test accepts an implementation that chooses nothing and changes nothing: count the "
@@ -345,11 +346,11 @@ MISTAKEN: dict[str, Implementation] = {
     (
         "It accepts an implementation that covers every chosen token: 10 % of them are swapped, "
         "and 10 % stay as they are."
-    ): WRONG["fates"][0],
+    ): WRONG["replacement"][0],
     (
         "It accepts an implementation that never keeps a chosen token: 10 % of them stay as they "
         "are."
-    ): WRONG["fates"][1],
+    ): WRONG["replacement"][1],
     (
         "It accepts an implementation whose labels are read after the change: a label is the id "
         "that stood there before."
@@ -357,7 +358,7 @@ MISTAKEN: dict[str, Implementation] = {
     (
         "It accepts an implementation that counts special tokens as well: 15 % of the free ones "
         "are to be chosen."
-    ): WRONG["share"][3],
+    ): WRONG["fraction"][3],
     (
         "It accepts an implementation that rounds an exact half up, and those that round it to the "
         "even number are right too: ask about other numbers of free tokens."

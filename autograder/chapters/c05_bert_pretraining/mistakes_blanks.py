@@ -31,8 +31,8 @@ def _answer(ids, chosen, fate, others, mask_id):
     caught_by="count",
     loses=8,
     misconception=(
-        "You choose every token whose `order` is below 0.15. So a row gets more or fewer than 15 %,"
-        " sometimes none."
+        "You select every token whose `order` is below 0.15. A sequence then gets"
+        " more or fewer than 15 %, sometimes none."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -45,7 +45,7 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="count",
     loses=2,
     misconception=(
-        "You round the number of chosen tokens down. It goes to the nearest whole number."
+        "You round the number of selected tokens down. Round to the nearest whole number."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -64,7 +64,9 @@ def _(ids, special, order, fate, others, mask_id):
     "rounded-up",
     caught_by="count",
     loses=2,
-    misconception="You round the number of chosen tokens up. It goes to the nearest whole number.",
+    misconception=(
+        "You round the number of selected tokens up. Round to the nearest whole number."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(
@@ -77,7 +79,7 @@ def _(ids, special, order, fate, others, mask_id):
     "half-up",
     caught_by="count",
     loses=2,
-    misconception="You round an exact half up. It goes to the even number: 4.5 to 4, 7.5 to 8.",
+    misconception=("You round an exact half up. Round it to the even number: 4.5 to 4, 7.5 to 8."),
 )
 def _(ids, special, order, fate, others, mask_id):
     free = (~special).sum(1)
@@ -96,8 +98,8 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="count",
     loses=2,
     misconception=(
-        "You compute 0.15 times n in float32, where 0.15 is a hair too large: 190 tokens give 29 in"
-        " place of 28. 15 * n / 100 is exact."
+        "You compute 0.15 times n in float32, which is slightly too large:"
+        " 190 tokens give 29. `15 * n / 100` is exact."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -119,7 +121,8 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="count",
     loses=2,
     misconception=(
-        "In a short row you choose nothing. At least one token is chosen, if one is free."
+        "You select nothing in a short sequence. At least one token is selected,"
+        " if any is ordinary."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -133,7 +136,7 @@ def _(ids, special, order, fate, others, mask_id):
     "over-the-batch",
     caught_by="count",
     loses=8,
-    misconception="You choose 15 % of the whole batch. Every row has its own number.",
+    misconception=("You select 15 % of the whole batch. Every sequence has its own number."),
 )
 def _(ids, special, order, fate, others, mask_id):
     flat = _chosen(special.reshape(1, -1), order.reshape(1, -1)).reshape(ids.shape)
@@ -145,9 +148,7 @@ def _(ids, special, order, fate, others, mask_id):
     "labels-turned-round",
     caught_by="count",
     loses=6,
-    misconception=(
-        "Your labels are -100 at the chosen places and ids elsewhere: the other way round."
-    ),
+    misconception=("Your labels are inverted: -100 at the selected positions and ids elsewhere."),
 )
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
@@ -160,8 +161,8 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="count",
     loses=6,
     misconception=(
-        "You label every place with its id. Only the chosen tokens have a label; everywhere else it"
-        " is -100, which the loss leaves out."
+        "You label every position with its id. Only selected tokens have a label;"
+        " elsewhere it is -100, which the loss ignores."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -174,8 +175,8 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="count",
     loses=6,
     misconception=(
-        "You label every token that is not special. Only the chosen ones have a label; everywhere"
-        " else it is -100, which the loss leaves out."
+        "You label every ordinary token. Only selected ones have a label;"
+        " elsewhere it is -100, which the loss ignores."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -190,7 +191,7 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="count",
     loses=6,
     misconception=(
-        "A chosen token that stays as it is has no label with you. It is asked for like the others."
+        "You give a selected token that stays no label. It is predicted like the others."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -203,7 +204,7 @@ def _(ids, special, order, fate, others, mask_id):
     "labels-after-masking",
     caught_by="labels",
     loses=3,
-    misconception="You read the labels off the changed ids. They are what stood there before.",
+    misconception="You take the labels from the masked ids. They are the original ids.",
 )
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
@@ -217,7 +218,7 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="labels",
     loses=6,
     misconception=(
-        "You choose the places with the largest numbers of `order`. The smallest are chosen."
+        "You select the positions with the largest values of `order`. The smallest are selected."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -230,8 +231,8 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="labels",
     loses=6,
     misconception=(
-        "You compare `argsort` itself with the number. It says which place comes first, not which"
-        " rank a place has: take `argsort` of it once more."
+        "You compare `argsort` itself with the number. It gives the position of"
+        " each rank, not the rank of each position: take `argsort` of it again."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -244,7 +245,7 @@ def _(ids, special, order, fate, others, mask_id):
     "id-0-is-padding",
     caught_by="labels",
     loses=2.5,
-    misconception="You take id 0 for padding. Only `special` says what is special.",
+    misconception="You treat id 0 as padding. Only `special` says what is special.",
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(
@@ -257,7 +258,7 @@ def _(ids, special, order, fate, others, mask_id):
     "special-tokens-chosen",
     caught_by="specials",
     loses=1.5,
-    misconception="You choose special tokens like others. They are never chosen.",
+    misconception="You select special tokens like others. They are never selected.",
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(
@@ -270,7 +271,7 @@ def _(ids, special, order, fate, others, mask_id):
     "special-tokens-counted",
     caught_by="specials",
     loses=1.5,
-    misconception="You take 15 % of all places. Special tokens do not count.",
+    misconception="You take 15 % of all positions. Special tokens do not count.",
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(
@@ -288,8 +289,8 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="specials",
     loses=1.5,
     misconception=(
-        "You choose among all places and drop the special ones then: a row with special tokens gets"
-        " too few."
+        "You select among all positions and drop the special ones afterwards: a"
+        " sequence with special tokens gets too few."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -308,8 +309,7 @@ def _(ids, special, order, fate, others, mask_id):
     caught_by="specials",
     loses=1.5,
     misconception=(
-        "You choose one token also in a row that has nothing but special ones. There is nothing to"
-        " choose in it."
+        "You select a token in a sequence of special tokens only. There is nothing to select in it."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -321,9 +321,12 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "every-chosen-one-covered",
-    caught_by="swapped",
+    caught_by="replaced",
     loses=2,
-    misconception="You cover every chosen token. One in ten is swapped, and one in ten stays.",
+    misconception=(
+        "You replace every selected token by `mask_id`. One in ten becomes"
+        " another token, and one in ten stays."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     chosen = _chosen(special, order)
@@ -333,9 +336,11 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "swapped-and-kept-exchanged",
-    caught_by="swapped",
+    caught_by="replaced",
     loses=2,
-    misconception="You keep at 8 and swap at 9. It is the other way round.",
+    misconception=(
+        "You exchanged two cases of `fate`: 8 takes the token from `others`, 9 leaves it."
+    ),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(
@@ -346,9 +351,9 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "nine-in-ten-covered",
-    caught_by="swapped",
+    caught_by="replaced",
     loses=2,
-    misconception="You cover at 0 to 8. 8 swaps.",
+    misconception=("You use `mask_id` for `fate` 0 to 8. At 8 the token comes from `others`."),
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, _chosen(special, order), torch.where(fate == 8, 0, fate), others, mask_id)
@@ -357,10 +362,10 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "swapped-outside",
-    caught_by="covered",
+    caught_by="masked",
     loses=3,
     misconception=(
-        "You swap every token with a throw of 8, chosen or not. What is not chosen stays as it is."
+        "You replace every token with `fate` 8, selected or not. Tokens that are not selected stay."
     ),
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -374,9 +379,9 @@ def _(ids, special, order, fate, others, mask_id):
 @mistake(
     MASK,
     "nothing-kept",
-    caught_by="kept",
+    caught_by="unchanged",
     loses=1,
-    misconception="You swap at 9 as well. 9 keeps the token.",
+    misconception="You take the token from `others` at `fate` 9 as well. 9 leaves it.",
 )
 def _(ids, special, order, fate, others, mask_id):
     return _answer(ids, _chosen(special, order), fate.clamp(max=8), others, mask_id)
@@ -407,7 +412,7 @@ def _prices(logits, labels):
     "all-places",
     caught_by="one",
     loses=5,
-    misconception="You divide by all places of the batch. Only those with a label were asked.",
+    misconception=("You divide by all positions of the batch. Divide by the labelled ones."),
 )
 def _(logits, labels):
     return torch.where(labels != -100, _prices(logits, labels), 0.0).mean()
@@ -419,7 +424,8 @@ def _(logits, labels):
     caught_by="one",
     loses=5,
     misconception=(
-        "You price token 0 at every place without a label. Places with -100 play no part."
+        "You count the loss of token 0 at every position without a label."
+        " Positions with -100 do not count."
     ),
 )
 def _(logits, labels):
@@ -432,8 +438,7 @@ def _(logits, labels):
     caught_by="one",
     loses=5,
     misconception=(
-        "You compare each place with the label of the next, as GPT does. Here a label belongs to"
-        " its own place."
+        "You shift the labels by one, as in GPT. Here a label belongs to its own position."
     ),
 )
 def _(logits, labels):
@@ -462,7 +467,7 @@ def _(logits, labels):
     "base-two",
     caught_by="one",
     loses=5,
-    misconception="You take the logarithm to base 2. The natural one was asked for.",
+    misconception="You take the logarithm to base 2. The loss uses the natural one.",
 )
 def _(logits, labels):
     chosen = labels != -100
@@ -477,7 +482,7 @@ def _(logits, labels):
     caught_by="one",
     loses=5,
     misconception=(
-        "You return 1 minus the share of the right token. The loss is minus its logarithm."
+        "You return 1 minus the probability of the correct token. The loss is minus its logarithm."
     ),
 )
 def _(logits, labels):
@@ -490,7 +495,7 @@ def _(logits, labels):
     "sum",
     caught_by="mean",
     loses=2.5,
-    misconception="You return the sum of the prices. Divide by their number.",
+    misconception="You return the sum of the losses. Divide by their number.",
 )
 def _(logits, labels):
     return _prices(logits, labels)[labels != -100].sum()
@@ -502,8 +507,8 @@ def _(logits, labels):
     caught_by="mean",
     loses=2.5,
     misconception=(
-        "You take the mean of each row, and then the mean of these. Every labelled place weighs the"
-        " same."
+        "You average over each sequence first and over the sequences then. Every"
+        " labelled position has the same weight."
     ),
 )
 def _(logits, labels):
@@ -521,7 +526,9 @@ def _(logits, labels):
     "divided-by-the-rows",
     caught_by="mean",
     loses=2.5,
-    misconception="You divide by the number of rows. Divide by the number of labelled places.",
+    misconception=(
+        "You divide by the number of sequences. Divide by the number of labelled positions."
+    ),
 )
 def _(logits, labels):
     return _prices(logits, labels)[labels != -100].sum() / max(
@@ -534,7 +541,7 @@ def _(logits, labels):
     "label-0-left-out",
     caught_by="zero",
     loses=0.5,
-    misconception="You leave label 0 out. It is a token like any other.",
+    misconception="You ignore label 0. It is a token like any other.",
 )
 def _(logits, labels):
     chosen = labels > 0
@@ -562,8 +569,8 @@ def _(logits, labels):
     caught_by="borders",
     loses=2,
     misconception=(
-        "You add a small number to the shares before the logarithm: a very unlikely token costs too"
-        " little."
+        "You add a small number to the probabilities before the logarithm: a very"
+        " unlikely token costs too little."
     ),
 )
 def _(logits, labels):
@@ -578,7 +585,7 @@ def _(logits, labels):
     caught_by="borders",
     loses=1,
     misconception=(
-        "Without a label you return the mean of no numbers, which is NaN. The loss is 0.0 then."
+        "Without any label you return the mean of no numbers, which is NaN. The loss is 0.0 then."
     ),
 )
 def _(logits, labels):
@@ -590,9 +597,7 @@ def _(logits, labels):
     "detached",
     caught_by="gradient",
     loses=1,
-    misconception=(
-        "Your loss is a new tensor that knows nothing of the logits, so no gradient reaches them."
-    ),
+    misconception=("You return a new tensor without a graph, so no gradient reaches the logits."),
 )
 def _(logits, labels):
     chosen = labels != -100

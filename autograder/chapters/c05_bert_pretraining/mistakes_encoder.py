@@ -100,7 +100,7 @@ def _encode(
     "no-positions",
     caught_by="embeddings",
     loses=9,
-    misconception="You leave the rows of the positions out: the model sees a set of tokens.",
+    misconception="You omit the position embeddings: the model sees a set of tokens.",
 )
 def _(*parts):
     return _encode(*parts, start=lambda rows, ids, segments, mask: rows[0][ids] + rows[2][segments])
@@ -111,7 +111,7 @@ def _(*parts):
     "no-segments",
     caught_by="embeddings",
     loses=9,
-    misconception="You leave the rows of the segments out.",
+    misconception="You omit the segment embeddings.",
 )
 def _(*parts):
     return _encode(
@@ -124,7 +124,7 @@ def _(*parts):
     "segment-0-always",
     caught_by="embeddings",
     loses=9,
-    misconception="You give every token the row of segment 0.",
+    misconception="You give every token the embedding of segment 0.",
 )
 def _(*parts):
     return _encode(
@@ -138,10 +138,7 @@ def _(*parts):
     "positions-from-one",
     caught_by="embeddings",
     loses=9,
-    misconception=(
-        "Your positions begin with row 1 of the table, as RoBERTa's do later on. BERT's begin with"
-        " row 0."
-    ),
+    misconception=("You start positions at 1. BERT's position embeddings start at 0."),
 )
 def _(*parts):
     return _encode(
@@ -157,7 +154,7 @@ def _(*parts):
     "sum-not-normed",
     caught_by="embeddings",
     loses=9,
-    misconception="You do not norm the sum of the three rows.",
+    misconception="You omit LayerNorm after the sum of the three embeddings.",
 )
 def _(weights, *rest):
     width = weights["embeddings.LayerNorm.weight"].shape[0]
@@ -178,8 +175,8 @@ def _(weights, *rest):
     caught_by="embeddings",
     loses=1.5,
     misconception=(
-        "You take torch's epsilon of 0.00001 in the norm. BERT has 1e-12: with small numbers it"
-        " shows."
+        "You use torch's epsilon of 0.00001 in LayerNorm. BERT has 1e-12, which"
+        " matters for small values."
     ),
 )
 def _(*parts):
@@ -191,7 +188,7 @@ def _(*parts):
     "unbiased-deviation",
     caught_by="embeddings",
     loses=9,
-    misconception="Your norm divides the squares by C - 1, as `std` does. LayerNorm divides by C.",
+    misconception=("You divide the squares by C - 1, as `std` does. LayerNorm divides by C."),
 )
 def _(*parts):
     def norm(x, weight, bias, eps):
@@ -207,7 +204,8 @@ def _(*parts):
     caught_by="post-norm",
     loses=7.5,
     misconception=(
-        "You norm what goes into a sublayer, as later models do. BERT norms the sum that comes out."
+        "You use pre-norm: LayerNorm on the input of a sublayer. BERT normalizes"
+        " the sum after it (post-norm)."
     ),
 )
 def _(*parts):
@@ -219,7 +217,9 @@ def _(*parts):
     "no-residual",
     caught_by="post-norm",
     loses=7.5,
-    misconception="You leave out both residual connections: x is added to what a sublayer gives.",
+    misconception=(
+        "You omit both residual connections: x is added to the output of each sublayer."
+    ),
 )
 def _(*parts):
     return _encode(*parts, order="without-residual")
@@ -230,9 +230,7 @@ def _(*parts):
     "no-attention-residual",
     caught_by="post-norm",
     loses=7.5,
-    misconception=(
-        "You leave out the residual connection around attention: x is added to what it gives."
-    ),
+    misconception=("You omit the residual connection around attention: x is added to its output."),
 )
 def _(*parts):
     return _encode(*parts, order="no-attention-residual")
@@ -244,8 +242,7 @@ def _(*parts):
     caught_by="post-norm",
     loses=7.5,
     misconception=(
-        "You leave out the residual connection around the feed-forward: x is added to what it"
-        " gives."
+        "You omit the residual connection around the feed-forward layer: x is added to its output."
     ),
 )
 def _(*parts):
@@ -257,7 +254,7 @@ def _(*parts):
     "norms-exchanged",
     caught_by="post-norm",
     loses=7.5,
-    misconception="You exchange the two norms of a block.",
+    misconception="You exchanged the two LayerNorms of a block.",
 )
 def _(*parts):
     return _encode(*parts, order="exchanged")
@@ -269,8 +266,8 @@ def _(*parts):
     caught_by="post-norm",
     loses=7.5,
     misconception=(
-        "You add what the feed-forward gives to the sum before its norm. What goes past the"
-        " feed-forward is the normed vector."
+        "You add the feed-forward output to the sum before its norm. The residual"
+        " is the normalized vector."
     ),
 )
 def _(*parts):
@@ -293,7 +290,7 @@ def _(*parts):
     "left-sides-only",
     caught_by="attention",
     loses=6,
-    misconception="You hide the tokens on the right, as GPT does. BERT's tokens see both sides.",
+    misconception=("You use a causal mask, as in GPT. BERT's tokens attend in both directions."),
 )
 def _(weights, ids, segments, mask, num_heads):
     texts = []
@@ -310,8 +307,8 @@ def _(weights, ids, segments, mask, num_heads):
     caught_by="attention",
     loses=6,
     misconception=(
-        "You multiply with W in the place of its transpose. A square matrix gives the right shape"
-        " either way."
+        "You multiply by W instead of its transpose. A square matrix gives the"
+        " right shape either way."
     ),
 )
 def _(*parts):
@@ -326,7 +323,7 @@ def _(*parts):
     "scaled-by-the-width",
     caught_by="heads",
     loses=4.5,
-    misconception="You divide by the square root of C. A head is D = C / H wide.",
+    misconception="You divide by the square root of C. A head has D = C / H dimensions.",
 )
 def _(*parts):
     return _encode(*parts, scale=lambda x, heads: math.sqrt(x.shape[-1]))
@@ -338,7 +335,8 @@ def _(*parts):
     caught_by="heads",
     loses=4.5,
     misconception=(
-        "You attend once with all columns. Each head has its own columns and its own weights."
+        "You use a single head with all columns. Each head has its own columns"
+        " and attention weights."
     ),
 )
 def _(weights, ids, segments, mask, num_heads):
@@ -351,8 +349,8 @@ def _(weights, ids, segments, mask, num_heads):
     caught_by="heads",
     loses=4.5,
     misconception=(
-        "You reshape to heads without exchanging axes: a head gets some tokens whole, in place of"
-        " some columns of all."
+        "You reshape to heads without transposing: a head gets whole tokens"
+        " instead of some columns of all."
     ),
 )
 def _(*parts):
@@ -365,7 +363,7 @@ def _(*parts):
     caught_by="heads",
     loses=4.5,
     misconception=(
-        "You give head h every H-th column. Its columns are neighbours, h D to (h + 1) D - 1."
+        "You give head h every H-th column. Its columns are contiguous, h D to (h + 1) D - 1."
     ),
 )
 def _(*parts):
@@ -377,7 +375,7 @@ def _(*parts):
     "padding-seen",
     caught_by="padding",
     loses=2,
-    misconception="Your tokens see padding: the mask is not used.",
+    misconception="You do not use the mask: tokens attend to padding.",
 )
 def _(*parts):
     return _encode(*parts, hidden=None)
@@ -388,10 +386,7 @@ def _(*parts):
     "padding-scores-nought",
     caught_by="padding",
     loses=2,
-    misconception=(
-        "You give padding the score 0. A score of 0 has a weight like any other: leave it out, by"
-        " minus infinity."
-    ),
+    misconception=("You give padding a score of 0, which still has a weight. Use minus infinity."),
 )
 def _(*parts):
     return _encode(*parts, hidden=0.0)
@@ -403,8 +398,8 @@ def _(*parts):
     caught_by="padding",
     loses=2,
     misconception=(
-        "You count positions from the first token that is not padding. BERT counts from the left"
-        " end of the row."
+        "You count positions from the first token that is not padding. BERT"
+        " counts from the left end."
     ),
 )
 def _(*parts):
@@ -420,7 +415,7 @@ def _(*parts):
     "relu",
     caught_by="feed-forward",
     loses=2,
-    misconception="You use ReLU in the feed-forward. BERT has GELU.",
+    misconception="You use ReLU in the feed-forward layer. BERT has GELU.",
 )
 def _(*parts):
     return _encode(*parts, gelu=torch.relu)
@@ -431,9 +426,7 @@ def _(*parts):
     "gelu-by-tanh",
     caught_by="feed-forward",
     loses=2,
-    misconception=(
-        "You use the approximation of GELU by tanh, as GPT-2 does. BERT's file wants the exact one."
-    ),
+    misconception=("You use the tanh approximation of GELU, as in GPT-2. BERT uses the exact one."),
 )
 def _(*parts):
     return _encode(*parts, gelu=lambda x: functional.gelu(x, approximate="tanh"))
@@ -444,7 +437,7 @@ def _(*parts):
     "no-activation",
     caught_by="feed-forward",
     loses=2,
-    misconception="Your feed-forward has no GELU between its matrices.",
+    misconception="You omit GELU in the feed-forward layer.",
 )
 def _(*parts):
     return _encode(*parts, gelu=lambda x: x)
@@ -455,15 +448,13 @@ def _(*parts):
     "layers-by-text",
     caught_by="layers",
     loses=1,
-    misconception="You sort the layers as text, so that 10 comes before 2.",
+    misconception="You sort layer names as text, where 10 comes before 2.",
 )
 def _(*parts):
     return _encode(*parts, layers=lambda numbers: sorted(numbers, key=str))
 
 
-@mistake(
-    ENCODE, "one-layer", caught_by="layers", loses=1, misconception="You go through layer 0 only."
-)
+@mistake(ENCODE, "one-layer", caught_by="layers", loses=1, misconception="You apply layer 0 only.")
 def _(*parts):
     return _encode(*parts, layers=lambda numbers: numbers[:1])
 
@@ -473,7 +464,7 @@ def _(*parts):
     "from-the-last",
     caught_by="layers",
     loses=1,
-    misconception="You go through the layers from the last to the first.",
+    misconception="You apply the layers in reverse order.",
 )
 def _(*parts):
     return _encode(*parts, layers=reversed)
@@ -484,7 +475,7 @@ def _(*parts):
     "ten-layers-at-most",
     caught_by="layers",
     loses=1,
-    misconception="You count layers by one figure of their number, so that there are ten at most.",
+    misconception=("You read a single digit of the layer number, so there are ten layers at most."),
 )
 def _(*parts):
     return _encode(*parts, layers=lambda numbers: numbers[:10])

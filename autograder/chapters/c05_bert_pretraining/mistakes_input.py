@@ -27,7 +27,7 @@ def _made(a, b, cls, sep, paired, ends=1):
     "second-end-without-b",
     caught_by="one",
     loses=2,
-    misconception="You put a second `sep` where there is no second text.",
+    misconception="You add a second `sep` where there is no second text.",
 )
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - 3)
@@ -39,7 +39,7 @@ def _(a, b, cls, sep, max_length):
     "no-last-end",
     caught_by="pair",
     loses=4,
-    misconception="The second text has no `sep` at its end.",
+    misconception="You omit the `sep` after the second text.",
 )
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
@@ -52,7 +52,7 @@ def _(a, b, cls, sep, max_length):
     "first-end-in-segment-1",
     caught_by="pair",
     loses=4,
-    misconception="You give the first `sep` to the second text. It ends the first: segment 0.",
+    misconception=("You give the first `sep` segment 1. It closes the first text: segment 0."),
 )
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
@@ -65,8 +65,8 @@ def _(a, b, cls, sep, max_length):
     caught_by="pair",
     loses=1.5,
     misconception=(
-        "You look for `sep` to know where the first text ends. Its id may stand in a text as well:"
-        " count the tokens."
+        "You search for `sep` to find the end of the first text. Its id may occur"
+        " in a text: count the tokens."
     ),
 )
 def _(a, b, cls, sep, max_length):
@@ -82,8 +82,7 @@ def _(a, b, cls, sep, max_length):
     caught_by="cut",
     loses=2.5,
     misconception=(
-        "You join first and cut then: the last `sep` is cut off. Cut the texts, before they are"
-        " joined."
+        "You truncate after joining, which removes the last `sep`. Truncate the texts first."
     ),
 )
 def _(a, b, cls, sep, max_length):
@@ -96,7 +95,7 @@ def _(a, b, cls, sep, max_length):
     "cut-only-b",
     caught_by="cut",
     loses=2.5,
-    misconception="You cut the second text only. The longer one loses its tokens first.",
+    misconception="You truncate the second text only. The longer one loses tokens first.",
 )
 def _(a, b, cls, sep, max_length):
     room = max_length - (3 if b else 2)
@@ -109,7 +108,7 @@ def _(a, b, cls, sep, max_length):
     "specials-not-counted",
     caught_by="cut",
     loses=2.5,
-    misconception="You let `max_length` tokens of text in. `cls` and `sep` take places too.",
+    misconception="You allow `max_length` tokens of text. `cls` and `sep` count as well.",
 )
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length)
@@ -122,8 +121,8 @@ def _(a, b, cls, sep, max_length):
     caught_by="cut",
     loses=2.5,
     misconception=(
-        "Where both texts are equally long you take a token off a. It goes off b, as in BERT's"
-        " first release; newer libraries do as you did."
+        "You remove a token from a when both texts are equally long. BERT's"
+        " release removes it from b."
     ),
 )
 def _(a, b, cls, sep, max_length):
@@ -136,7 +135,7 @@ def _(a, b, cls, sep, max_length):
     "cut-in-front",
     caught_by="cut",
     loses=2.5,
-    misconception="You take tokens off the beginning of a text. Its last ones go.",
+    misconception="You remove tokens from the beginning of a text. Remove the last ones.",
 )
 def _(a, b, cls, sep, max_length):
     first, second = _lengths(a, b, max_length - (3 if b else 2))
@@ -149,7 +148,7 @@ def _(a, b, cls, sep, max_length):
     caught_by="cut",
     loses=2.5,
     misconception=(
-        "You give each text half of the room. A short text leaves the rest to the long one."
+        "You give each text half of the positions. A short text leaves the rest to the long one."
     ),
 )
 def _(a, b, cls, sep, max_length):
@@ -167,8 +166,8 @@ def _(a, b, cls, sep, max_length):
     caught_by="borders",
     loses=1,
     misconception=(
-        "Where b loses all its tokens you leave its `sep` away. Whether there is a second text is"
-        " decided before anything is cut."
+        "You omit the `sep` of a b that lost all its tokens. Decide before"
+        " truncation whether there is a second text."
     ),
 )
 def _(a, b, cls, sep, max_length):
@@ -182,7 +181,7 @@ def _(a, b, cls, sep, max_length):
     caught_by="borders",
     loses=1,
     misconception=(
-        "You keep three places for `cls` and `sep` also where there is one text, which needs two."
+        "You reserve three positions for `cls` and `sep` when there is one text, which needs two."
     ),
 )
 def _(a, b, cls, sep, max_length):
@@ -195,7 +194,7 @@ def _(a, b, cls, sep, max_length):
     "pops-from-the-arguments",
     caught_by="one",
     loses=1,
-    misconception="You take tokens off the caller's own lists.",
+    misconception="You change the caller's lists.",
 )
 def _(a, b, cls, sep, max_length):
     paired = bool(b)
@@ -248,8 +247,8 @@ def _(docs, coin, other, place):
     caught_by="follows",
     loses=5,
     misconception=(
-        "You pair the last sentence of a document with the first of the next. A pair that follows"
-        " stays within its document."
+        "You pair the last sentence of a document with the first of the next. A"
+        " following pair stays within its document."
     ),
 )
 def _(docs, coin, other, place):
@@ -271,8 +270,7 @@ def _(docs, coin, other, place):
     caught_by="follows",
     loses=5,
     misconception=(
-        "You use each sentence in one pair only. Every sentence that has one after it begins a"
-        " pair."
+        "You use each sentence in one pair only. Every sentence with a successor begins a pair."
     ),
 )
 def _(docs, coin, other, place):
@@ -292,7 +290,7 @@ def _(docs, coin, other, place):
     caught_by="elsewhere",
     loses=3.5,
     misconception=(
-        "You number all documents, the own one too. A pair from elsewhere never draws from its own."
+        "You number all documents, the own one included. A pair from elsewhere never draws from it."
     ),
 )
 def _(docs, coin, other, place):
@@ -309,8 +307,8 @@ def _(docs, coin, other, place):
     caught_by="elsewhere",
     loses=3.5,
     misconception=(
-        "Where the drawn number is the own document's you take the next. The others are numbered"
-        " without it, so that each has the same chance."
+        "You skip to the next document when the own one is drawn. Number the"
+        " others without it, so that all are equally likely."
     ),
 )
 def _(docs, coin, other, place):
@@ -328,8 +326,7 @@ def _(docs, coin, other, place):
     caught_by="elsewhere",
     loses=3.5,
     misconception=(
-        "You take `place` modulo the sentences of the own document, in place of those of the drawn"
-        " one."
+        "You take `place` modulo the sentences of the own document instead of the drawn one."
     ),
 )
 def _(docs, coin, other, place):
@@ -346,7 +343,7 @@ def _(docs, coin, other, place):
     "numbers-start-anew",
     caught_by="elsewhere",
     loses=3.5,
-    misconception="Your numbers i start anew with each document. They run through all of them.",
+    misconception="You restart i with each document. It runs through all of them.",
 )
 def _(docs, coin, other, place):
     found = []
@@ -363,7 +360,7 @@ def _(docs, coin, other, place):
     "always-labelled-as-following",
     caught_by="elsewhere",
     loses=3.5,
-    misconception="You label every pair 0, also those from elsewhere.",
+    misconception="You label every pair 0, including those from elsewhere.",
 )
 def _(docs, coin, other, place):
     return _pairs(docs, coin, other, place, label=lambda coin: 0)
@@ -374,7 +371,7 @@ def _(docs, coin, other, place):
     "single-sentences-pair-with-themselves",
     caught_by="ends",
     loses=1.5,
-    misconception="A document of one sentence makes a pair with you. It has none after it.",
+    misconception="You make a pair of a document with one sentence. It has no successor.",
 )
 def _(docs, coin, other, place):
     found = _pairs(docs, coin, other, place)
@@ -387,8 +384,8 @@ def _(docs, coin, other, place):
     caught_by="ends",
     loses=1.5,
     misconception=(
-        "You leave out every document that reads like the own one. Documents are known by their"
-        " number: two may be equal."
+        "You leave out every document equal to the own one. Compare their"
+        " numbers: two documents may be equal."
     ),
 )
 def _(docs, coin, other, place):
@@ -407,10 +404,7 @@ def _(docs, coin, other, place):
     "place-by-search",
     caught_by="ends",
     loses=1.5,
-    misconception=(
-        "You look up where a sentence stands with `index`, which finds the first of two that are"
-        " equal."
-    ),
+    misconception=("You look up a sentence with `index`, which finds the first of two equal ones."),
 )
 def _(docs, coin, other, place):
     found = []
@@ -435,8 +429,8 @@ def _(docs, coin, other, place):
     caught_by="ends",
     loses=1.5,
     misconception=(
-        "You leave documents of one sentence out when you draw. They begin no pair, and others may"
-        " draw from them."
+        "You exclude documents of one sentence from the draw. They begin no pair,"
+        " but others may draw from them."
     ),
 )
 def _(docs, coin, other, place):

@@ -49,8 +49,8 @@ def _sizes(
     caught_by="embeddings",
     loses=1.5,
     misconception=(
-        "Your embeddings lack 2 C numbers: the two rows of the segments, or the weights and biases"
-        " of the norm."
+        "You missed 2 C parameters of the embeddings: the two segments, or the"
+        " weights and biases of the norm."
     ),
 )
 def _(*sizes):
@@ -62,7 +62,7 @@ def _(*sizes):
     "positions-missing",
     caught_by="embeddings",
     loses=1.5,
-    misconception="You leave out the positions, which BERT learns: each has a row.",
+    misconception="You omit the position embeddings, which BERT learns.",
 )
 def _(*sizes):
     return _sizes(*sizes, rows=sizes[0] + 2)
@@ -84,7 +84,7 @@ def _(*sizes):
     "heads-times",
     caught_by="blocks",
     loses=2,
-    misconception="You give each head matrices of the whole width. The heads share the C columns.",
+    misconception=("You give each head its own C x C matrices. The heads share the C columns."),
 )
 def _(*sizes):
     return _sizes(
@@ -102,7 +102,7 @@ def _(*sizes):
     "no-output-matrix",
     caught_by="blocks",
     loses=2,
-    misconception="You leave out the output matrix of attention.",
+    misconception="You omit the output projection of attention.",
 )
 def _(*sizes):
     return _sizes(
@@ -121,8 +121,7 @@ def _(*sizes):
     caught_by="blocks",
     loses=2,
     misconception=(
-        "2 C parameters are missing in each block: either one of its two norms, or the biases of"
-        " both."
+        "You missed 2 C parameters in each block: one of its two norms, or the biases of both."
     ),
 )
 def _(*sizes):
@@ -141,7 +140,7 @@ def _(*sizes):
     "one-block",
     caught_by="blocks",
     loses=2,
-    misconception="You count one block. All L together are asked for.",
+    misconception="You count one block. Count all L together.",
 )
 def _(vocab_size, positions, hidden, num_layers, num_heads, inner):
     return _sizes(vocab_size, positions, hidden, 1, num_heads, inner)
@@ -152,9 +151,7 @@ def _(vocab_size, positions, hidden, num_layers, num_heads, inner):
     "inner-is-four-times",
     caught_by="blocks",
     loses=2,
-    misconception=(
-        "You take four times C for the width inside the feed-forward. It is given: `inner`."
-    ),
+    misconception=("You use 4 C for the intermediate size. It is given as `inner`."),
 )
 def _(vocab_size, positions, hidden, num_layers, num_heads, inner):
     return _sizes(vocab_size, positions, hidden, num_layers, num_heads, 4 * hidden)
@@ -165,7 +162,7 @@ def _(vocab_size, positions, hidden, num_layers, num_heads, inner):
     "no-biases",
     caught_by="blocks",
     loses=4.5,
-    misconception="You leave out the biases of the matrices.",
+    misconception="You omit the biases of the matrices.",
 )
 def _(*sizes):
     return _sizes(*sizes, biases=0)
@@ -177,7 +174,7 @@ def _(*sizes):
     caught_by="heads",
     loses=2,
     misconception=(
-        "You count the table of tokens once more in the masked head. It is the same table: tied."
+        "You count the tied decoder again in the MLM head. Its matrix is the token embeddings."
     ),
 )
 def _(*sizes):
@@ -189,7 +186,7 @@ def _(*sizes):
     "no-output-bias",
     caught_by="heads",
     loses=2,
-    misconception="You leave out the bias of each of the V tokens in the masked head.",
+    misconception="You omit the bias of each of the V tokens in the MLM head.",
 )
 def _(*sizes):
     return _sizes(*sizes, head=sizes[2] ** 2 + 3 * sizes[2])
@@ -200,7 +197,7 @@ def _(*sizes):
     "head-is-its-bias",
     caught_by="heads",
     loses=2,
-    misconception="You leave out the matrix and the norm that come before the scores.",
+    misconception="You omit the transform of the MLM head: its matrix and its norm.",
 )
 def _(*sizes):
     return _sizes(*sizes, head=sizes[0])
@@ -212,7 +209,7 @@ def _(*sizes):
     caught_by="heads",
     loses=2,
     misconception=(
-        'You give the pair head one number. It has two, for "follows" and "from elsewhere".'
+        'You give the NSP head one output. It has two, for "follows" and "from elsewhere".'
     ),
 )
 def _(*sizes):
@@ -224,7 +221,7 @@ def _(*sizes):
     "pooler-of-two-vectors",
     caught_by="pooler",
     loses=0.5,
-    misconception="You feed the pooler with two vectors. It takes that of `[CLS]` alone.",
+    misconception="You give the pooler two vectors. It takes that of `[CLS]` alone.",
 )
 def _(*sizes):
     return _sizes(*sizes, pooler=2 * sizes[2] ** 2 + sizes[2])
@@ -254,7 +251,7 @@ def _head(
     caught_by="activation",
     loses=3,
     misconception=(
-        "This is the code of the statement: it norms what comes before GELU, and GELU is lost."
+        "You copied the statement's code: it normalizes the input of GELU, so GELU has no effect."
     ),
 )
 def _(x, weights):
@@ -266,7 +263,7 @@ def _(x, weights):
     "norm-before-gelu",
     caught_by="activation",
     loses=3,
-    misconception="You norm first and take GELU then. GELU comes first.",
+    misconception="You apply LayerNorm before GELU. GELU comes first.",
 )
 def _(x, weights):
     h = layer_norm(
@@ -284,7 +281,7 @@ def _(x, weights):
     "no-norm",
     caught_by="activation",
     loses=3,
-    misconception="You leave the norm out: the scores are made of what GELU gives.",
+    misconception="You omit LayerNorm: the logits are computed from the output of GELU.",
 )
 def _(x, weights):
     return _head(x, weights, normed=False)
@@ -295,7 +292,7 @@ def _(x, weights):
     "dense-not-turned",
     caught_by="activation",
     loses=3,
-    misconception="You multiply with the dense matrix in the place of its transpose.",
+    misconception="You multiply by the dense matrix instead of its transpose.",
 )
 def _(x, weights):
     return _head(x, weights, first=lambda weights: weights["dense.weight"])
@@ -306,7 +303,7 @@ def _(x, weights):
     "dense-bias-lost",
     caught_by="activation",
     loses=3,
-    misconception="You lose the bias of the dense matrix.",
+    misconception="You omit the bias of the dense matrix.",
 )
 def _(x, weights):
     return _head(x, weights, dense_bias=False)
@@ -328,7 +325,7 @@ def _(x, weights):
     "bias-lost",
     caught_by="scores",
     loses=1.5,
-    misconception="You lose the bias of the tokens in the last line.",
+    misconception="You omit the tokens' bias in the last line.",
 )
 def _(x, weights):
     return _head(x, weights, bias=False)
@@ -339,7 +336,7 @@ def _(x, weights):
     "as-shares",
     caught_by="activation",
     loses=3,
-    misconception="You return the softmax of the scores. The scores themselves are asked for.",
+    misconception="You return the softmax of the logits. Return the logits.",
 )
 def _(x, weights):
     return _head(x, weights).softmax(-1)
@@ -375,7 +372,10 @@ def _():
     replaces="wrong_line",
     caught_by="line",
     loses=1,
-    misconception="Line 3 is right: GELU of what line 2 made. Look where its result is read.",
+    misconception=(
+        "Line 3 is right: it applies GELU to the result of line 2. Check where"
+        " its own result is read."
+    ),
 )
 def _():
     return 3
@@ -387,7 +387,7 @@ def _():
     replaces="wrong_line",
     caught_by="line",
     loses=1,
-    misconception="Line 5 is right: h times the word rows.",
+    misconception="Line 5 is right: h times the token embeddings.",
 )
 def _():
     return 5

@@ -55,9 +55,9 @@ def _with(implementation, ids=None, **how):
 @mistake(
     WRITE,
     "looks-at-ids-only",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
-    misconception="The test looks at the new ids and never at the labels.",
+    misconception="Your test checks the new ids and never the labels.",
 )
 def _(implementation):
     ids = _ids()
@@ -68,9 +68,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "shapes-only",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
-    misconception="The test looks at shapes and types only.",
+    misconception="Your test checks shapes and types only.",
 )
 def _(implementation):
     ids = _ids()
@@ -81,9 +81,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "never-called",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
-    misconception="The test never calls the function that it is given.",
+    misconception="Your test never calls the implementation.",
 )
 def _(implementation):
     assert (_ids() >= FIRST).any()
@@ -92,11 +92,11 @@ def _(implementation):
 @mistake(
     WRITE,
     "share-in-the-mean",
-    caught_by="share",
+    caught_by="fraction",
     loses=1.5,
     misconception=(
-        "The share is taken over the whole batch. A coin for each token has the right share in the"
-        " mean."
+        "You check the selected fraction over the whole batch. Independent draws"
+        " have the right fraction on average."
     ),
 )
 def _(implementation):
@@ -109,9 +109,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "share-of-all-places",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
-    misconception="15 % of all places are asked for. Special tokens do not count.",
+    misconception="You expect 15 % of all positions. Special tokens do not count.",
 )
 def _(implementation):
     ids = _ids()
@@ -124,7 +124,7 @@ def _(implementation):
     "no-specials",
     caught_by="specials",
     loses=1.5,
-    misconception="The test never looks at special tokens.",
+    misconception="Your test never checks special tokens.",
 )
 def _(implementation):
     _with(implementation, specials=False)
@@ -135,7 +135,7 @@ def _(implementation):
     "special-labels-only",
     caught_by="specials",
     loses=1.5,
-    misconception="The test looks at the labels of special tokens and not at their new ids.",
+    misconception="Your test checks the labels of special tokens and not their new ids.",
 )
 def _(implementation):
     ids = _ids()
@@ -147,9 +147,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "labels-against-new-ids",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
-    misconception="Labels are compared with the new ids. They are what stood there before.",
+    misconception="You compare labels with the new ids. They are the original ids.",
 )
 def _(implementation):
     ids = _ids()
@@ -162,7 +162,7 @@ def _(implementation):
     "labels-not-compared",
     caught_by="labels",
     loses=1.5,
-    misconception="The test counts labels and does not compare them with the ids.",
+    misconception="Your test counts labels and does not compare them with the ids.",
 )
 def _(implementation):
     _with(implementation, right=False)
@@ -173,7 +173,7 @@ def _(implementation):
     "unlabelled-places-not-compared",
     caught_by="labels",
     loses=1.5,
-    misconception="The test does not ask that tokens without a label stay as they are.",
+    misconception="Your test does not check that tokens without a label stay unchanged.",
 )
 def _(implementation):
     _with(implementation, others=False)
@@ -182,9 +182,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "no-fates",
-    caught_by="fates",
+    caught_by="replacement",
     loses=1.5,
-    misconception="The test does not look at what becomes of the chosen tokens.",
+    misconception="Your test does not check how selected tokens are replaced.",
 )
 def _(implementation):
     _with(implementation, fates=False, drawn=False)
@@ -193,11 +193,11 @@ def _(implementation):
 @mistake(
     WRITE,
     "only-covered-counted",
-    caught_by="fates",
+    caught_by="replacement",
     loses=1.5,
     misconception=(
-        "Only the share of covered tokens is counted: nothing kept, or nothing swapped, gets"
-        " through."
+        "You check only the fraction of `MASK`: an implementation without"
+        " unchanged or random tokens passes."
     ),
 )
 def _(implementation):
@@ -210,9 +210,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "swapped-never-looked-at",
-    caught_by="fates",
+    caught_by="replacement",
     loses=1.5,
-    misconception="The test does not look at what is swapped in.",
+    misconception="Your test does not check the random tokens.",
 )
 def _(implementation):
     _with(implementation, drawn=False)
@@ -221,9 +221,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "too-wide",
-    caught_by="fates",
+    caught_by="replacement",
     loses=1.5,
-    misconception="With room for 0.15 on either side, other shares get through.",
+    misconception="You allow 0.15 on either side, so other fractions pass.",
 )
 def _(implementation):
     _with(implementation, room=0.15)
@@ -232,9 +232,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "exact-shares",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
-    misconception="The test asks for exactly 80, 10 and 10 %. Shares stray by chance.",
+    misconception="You expect exactly 80, 10 and 10 %. Fractions vary by chance.",
 )
 def _(implementation):
     _with(implementation, room=0.002)
@@ -243,9 +243,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "covers-all",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
-    misconception="The test asks that every chosen token is covered.",
+    misconception="You expect every selected token to become `MASK`.",
 )
 def _(implementation):
     ids = _ids()
@@ -256,10 +256,10 @@ def _(implementation):
 @mistake(
     WRITE,
     "a-half-rounds-down",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
     misconception=(
-        "The test asks about ten free tokens, where right implementations may round either way."
+        "You use ten ordinary tokens, where correct implementations may round either way."
     ),
 )
 def _(implementation):
@@ -272,9 +272,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "same-seed-same-answer",
-    caught_by="share",
+    caught_by="fraction",
     loses=6,
-    misconception="The test asks that the same seed gives the same answer, which is not promised.",
+    misconception="You expect the same result for the same seed, which is not promised.",
 )
 def _(implementation):
     ids = _ids()
@@ -287,9 +287,9 @@ def _(implementation):
 @mistake(
     WRITE,
     "returns-the-verdict",
-    caught_by="share",
+    caught_by="fraction",
     loses=1.2,
-    misconception="Nobody looks at what a test returns: it complains with `assert`.",
+    misconception="You return a value. A test complains with `assert`.",
 )
 def _(implementation):
     try:

@@ -21,7 +21,7 @@ mask_tokens = exercise(
     "05.mask_tokens",
     function="mask_tokens",
     points=8,
-    see=f"{BOOK}/masking#what-becomes-of-a-chosen-token",
+    see=f"{BOOK}/masking#the-80-10-10-replacement-strategy",
     withhold=OURS | LIBRARIES,
 )
 
@@ -138,9 +138,9 @@ SIZES = ((1, 20), (2, 40), (3, 20), (1, 120), (20, 20))
 @mask_tokens.stage("labels", points=1.5)
 def test_the_smallest_numbers_are_chosen_and_labelled_with_what_stood_there(student, rng):
     rule = (
-        "Without special tokens: chosen are the places with the smallest numbers of `order` in"
-        " their row. Their label is the id as you were given it, whatever becomes of it; everywhere"
-        " else it is -100."
+        "Without special tokens: selected are the positions with the smallest"
+        " values of `order` in their row. Their label is the id as you were given"
+        " it, whatever becomes of it; everywhere else it is -100."
     )
     for rows, places in (*SIZES, (whole(rng, 3, 6), 20 * whole(rng, 1, 3))):
         ask_labels(student, rule, drawn(rng, rows, places))
@@ -196,7 +196,7 @@ def test_special_tokens_are_neither_chosen_nor_counted(student, rng):
     ask_labels(student, "A row of nothing but special tokens has no label.", drawn(rng, 2, 6, 6))
 
 
-@mask_tokens.stage("covered", points=1)
+@mask_tokens.stage("masked", points=1)
 def test_a_throw_of_0_to_7_covers(student, rng):
     rule = (
         "Every chosen token has a throw of 0 to 7 here: it becomes `mask_id`. All other tokens stay"
@@ -213,11 +213,11 @@ def test_a_throw_of_0_to_7_covers(student, rng):
         )
 
 
-@mask_tokens.stage("swapped", points=1)
+@mask_tokens.stage("replaced", points=1)
 def test_a_throw_of_8_swaps(student, rng):
     rule = (
-        "Every chosen token has a throw of 8 here: it becomes what `others` has at its place. All"
-        " other tokens stay as they are."
+        "Every selected token has `fate` 8 here: it becomes the token of `others`"
+        " at its position. All other tokens stay as they are."
     )
     for size in (*SIZES, (2, 20 * whole(rng, 1, 4))):
         ask_ids(student, rule, drawn(rng, *size, fates=(8,)))
@@ -235,7 +235,7 @@ def test_a_throw_of_8_swaps(student, rng):
         )
 
 
-@mask_tokens.stage("kept", points=1)
+@mask_tokens.stage("unchanged", points=1)
 def test_a_throw_of_9_keeps_and_its_label_stays(student, rng):
     rule = (
         "A chosen token with a throw of 9 stays as it is, and still has its label. Of the others 0"
@@ -271,7 +271,7 @@ mlm_loss = exercise(
     "05.mlm_loss",
     function="mlm_loss",
     points=5,
-    see=f"{BOOK}/masking#by-hand-two-blanks",
+    see=f"{BOOK}/masking#by-hand",
     withhold=OURS | LIBRARIES,
 )
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
@@ -310,8 +310,9 @@ def ask_loss(student, cause: str, logits, labels) -> None:
 @mlm_loss.stage("one", points=1)
 def test_one_label_costs_minus_the_log_of_its_share(student, rng):
     rule = (
-        "Exactly one place has a label here: the loss is minus the natural logarithm of the share"
-        " that the softmax of that place's logits gives to it. No other place, and no shift."
+        "Exactly one position has a label here: the loss is minus the natural"
+        " logarithm of the probability that the softmax of its logits gives to"
+        " the label. No other position counts, and nothing is shifted."
     )
     for rows, places, entries in (
         (1, 1, 2),
@@ -331,8 +332,9 @@ def test_one_label_costs_minus_the_log_of_its_share(student, rng):
 @mlm_loss.stage("mean", points=1.5)
 def test_all_labelled_places_of_the_batch_weigh_the_same(student, rng):
     rule = (
-        "The mean goes over all places with a label, of all rows together: sum their prices and"
-        " divide by their number, neither by all places nor row by row."
+        "The mean is over all labelled positions of all sequences together: sum"
+        " their losses and divide by their number, neither by all positions nor"
+        " sequence by sequence."
     )
     for rows, places, entries in (
         (1, 4, 3),
@@ -388,7 +390,10 @@ def test_logits_may_be_huge_and_there_may_be_no_label(student, rng):
     for rows, places in ((1, 1), (2, 3)):
         ask_loss(
             student,
-            "No place has a label here: the loss is 0.0. The mean of no numbers is NaN in torch.",
+            (
+                "No position has a label here: the loss is 0.0. The mean of no numbers is"
+                " NaN in torch."
+            ),
             normal(rng, rows, places, 4),
             torch.full((rows, places), -100),
         )
@@ -397,9 +402,10 @@ def test_logits_may_be_huge_and_there_may_be_no_label(student, rng):
 @mlm_loss.stage("gradient", points=1, after="one")
 def test_the_gradient_reaches_the_logits_of_labelled_places(student, rng):
     rule = (
-        "The gradient at a labelled place is the softmax less 1 at the label, divided by the number"
-        " of labels, and 0 at all other places. `.item()`, `.detach()`, `no_grad` and a tensor that"
-        " is made anew cut it off."
+        "The gradient at a labelled position is the softmax minus 1 at the label,"
+        " divided by the number of labels, and 0 at all other positions."
+        " `.item()`, `.detach()`, `no_grad` and a newly created tensor cut it"
+        " off."
     )
     cases = [
         asked(rng, *size, share)

@@ -31,7 +31,7 @@ bert_encode = exercise(
     "05.bert_encode",
     function="bert_encode",
     points=9,
-    see=f"{BOOK}/size#load-a-real-one",
+    see=f"{BOOK}/size#it-works-a-published-encoder-in-this-code",
     withhold=OURS | LIBRARIES | READY,
 )
 
@@ -159,7 +159,7 @@ def ask(student, parts: tuple, cause: str) -> None:
     if mask.all():
         expect(came, given=given).close(right, **close, cause=cause)
     else:
-        expect(came[mask], "What you return at the places of tokens", given).close(
+        expect(came[mask], "What you return at the tokens' positions", given).close(
             right[mask], **close, cause=cause
         )
 
@@ -167,8 +167,9 @@ def ask(student, parts: tuple, cause: str) -> None:
 @bert_encode.stage("embeddings", points=1.5)
 def test_three_rows_are_added_and_normed(student, rng):
     rule = (
-        "There is no layer here: the rows of token, place and segment are added, and the sum is"
-        " normed over the last axis, with `embeddings.LayerNorm` and 1e-12 under the root."
+        "There is no layer here: the embeddings of token, position and segment"
+        " are added, and the sum is normalized over the last axis, with"
+        " `embeddings.LayerNorm` and 1e-12 under the root."
     )
     for sizes in (
         (1, 1, 7, 1),
@@ -285,8 +286,9 @@ def test_each_head_has_its_own_columns(student, rng):
 @bert_encode.stage("padding", points=1)
 def test_no_token_sees_padding(student, rng):
     rule = (
-        "Some places are padding: no query gives them any weight, in any head, and places still"
-        " count from the left end of the row. Each text keeps its own mask."
+        "Some positions are padding: no query gives them any weight, in any head,"
+        " and positions still count from the left end of the row. Each text keeps"
+        " its own mask."
     )
     for sizes in ((2, 4, 8, 1), (4, 4, 8, 4), (2, 120, 8, 2), (3, whole(rng, 4, 9), 9, 3)):
         weights, ids, segments, mask, heads = drawn(rng, *sizes, 1, thinks=False)

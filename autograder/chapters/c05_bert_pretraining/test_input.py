@@ -12,7 +12,7 @@ pair_input = exercise(
     "05.pair_input",
     function="pair_input",
     points=5,
-    see=f"{BOOK}/input#by-hand-two-texts-sixteen-places",
+    see=f"{BOOK}/input#one-sequence-for-two-texts",
     withhold=OURS | LIBRARIES,
 )
 
@@ -82,8 +82,8 @@ def test_two_texts_have_an_end_each(student, rng):
             first + second + 3,
         )
     held = (
-        "A text may hold any ids, those of `cls` and `sep` too: count the places, and don't look"
-        " for `sep`."
+        "A text may hold any ids, those of `cls` and `sep` too: count the"
+        " positions, and don't search for `sep`."
     )
     for a, b in (([3, 8, 3], [9, 3]), ([2, 2], [2]), ([3], [3])):
         ask_pair(student, f"{rule} {held}", a, b, 2, 3, 40)
@@ -135,7 +135,9 @@ def test_the_longer_text_loses_its_last_tokens_first(student, rng):
 
 @pair_input.stage("borders", points=1)
 def test_ends_are_never_cut_and_texts_may_be_empty(student, rng):
-    rule = "`cls` and `sep` are never cut off, and take three of the places with a b, two without."
+    rule = (
+        "`cls` and `sep` are never removed, and take three of the positions with a b, two without."
+    )
     for first, most in ((5, 4), (5, 3), (1, 3), (40, 41), (40, 42)):
         ask_pair(student, rule, text(rng, first), [], 2, 3, most)
     lost = (
@@ -164,7 +166,7 @@ sentence_pairs = exercise(
     "05.sentence_pairs",
     function="sentence_pairs",
     points=5,
-    see=f"{BOOK}/pairs#making-the-pairs",
+    see=f"{BOOK}/pairs#building-the-pairs",
     withhold=OURS | LIBRARIES,
 )
 
@@ -294,8 +296,8 @@ def test_short_documents_repeated_sentences_and_large_numbers(student, rng):
             [],
         )
     same = (
-        "Sentences and documents are known by where they stand, not by what they say: go by"
-        " numbers, and don't search for a text."
+        "Sentences and documents are identified by their index, not by their"
+        " text: use numbers, and don't search for a text."
     )
     twice = ["x", "y", "z"]
     for docs in (

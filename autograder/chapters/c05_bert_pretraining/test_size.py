@@ -98,8 +98,10 @@ def test_the_embeddings(student, rng):
         student,
         rng,
         "embeddings",
-        "Three tables with rows of C numbers, for V tokens, P positions and 2 segments, and one"
-        " norm with a weight and a bias for each of the C columns.",
+        (
+            "Embeddings of C dimensions for V tokens, P positions and 2 segments, and"
+            " one norm with a weight and a bias for each of the C columns."
+        ),
     )
 
 
@@ -256,8 +258,8 @@ def test_gelu_comes_between_the_matrix_and_the_norm(student, rng):
 @repair_head.stage("scores", points=1.5)
 def test_scores_are_products_with_the_word_rows_plus_a_bias_each(student, rng):
     rule = (
-        "The score of a token is the product of h with the token's row in `words`, plus its own"
-        " bias."
+        "The logit of a token is the product of h with the token's embedding in"
+        " `words`, plus its own bias."
     )
     for rows, width, entries in (
         (1, 7, 3),

@@ -226,7 +226,7 @@ make_labels = exercise(
     "16.make_labels",
     function="make_labels",
     points=7,
-    see="05-bert-pretraining/masking#what-becomes-of-a-chosen-token",
+    see="05-bert-pretraining/masking#the-80-10-10-replacement-strategy",
     withhold=OURS | LIBRARIES,
 )
 

@@ -10,7 +10,7 @@ window.w2s.register("encoder-sizes", function (stage, data, tools) {
   const { svg, set } = tools, now = { ...data.examples[0] }, TALL = 150;
   const lists = { words: [10, 1000, 2000, 8192, 30522, 50257, 250002], width: [4, 64, 128, 256, 384, 512, 768, 1024],
     layers: Array.from({ length: 24 }, (_, i) => i + 1), heads: [1, 2, 4, 6, 8, 12, 16], times: [1, 2, 3, 4, 8] };
-  const HUES = { words: "blue", "other rows": "grey", attention: "orange", "feed-forward": "green", pooler: "yellow",
+  const HUES = { tokens: "blue", "positions, segments": "grey", attention: "orange", "feed-forward": "green", pooler: "yellow",
     "two heads": "purple" };
   const areas = svg("g", {}), picture = tools.picture({ class: "w2s-lanes" }, areas);
   const bars = tools.bars({ rows: 6, text: (value) => value.toLocaleString("en") });
@@ -20,7 +20,7 @@ window.w2s.register("encoder-sizes", function (stage, data, tools) {
 
   function parts() {
     const { words: V, positions: P, segments: S, width: C, layers: L, times } = now, F = times * C;
-    return { words: V * C, "other rows": (P + S + 2) * C, attention: L * (4 * C * C + 6 * C),
+    return { tokens: V * C, "positions, segments": (P + S + 2) * C, attention: L * (4 * C * C + 6 * C),
       "feed-forward": L * (2 * C * F + F + 3 * C), pooler: C * C + C, "two heads": C * C + 3 * C + V + 2 * C + 2 };
   }
 
@@ -30,7 +30,7 @@ window.w2s.register("encoder-sizes", function (stage, data, tools) {
       width: Math.max(wide - 1, 0.5).toFixed(2), height: Math.max(high - 1, 0.5).toFixed(2) });
     const drawn = [];
     let x = 0;
-    for (const name of ["words", "other rows", "blocks", "pooler", "two heads"]) {
+    for (const name of ["tokens", "positions, segments", "blocks", "pooler", "two heads"]) {
       const size = name === "blocks" ? found.attention + found["feed-forward"] : found[name], wide = size / whole * width;
       if (name !== "blocks") drawn.push(rect(name, x, 0, wide, TALL));
       else for (let n = 0; n < now.layers; n++) {
@@ -42,18 +42,18 @@ window.w2s.register("encoder-sizes", function (stage, data, tools) {
     set(picture.node, { viewBox: `0 0 ${width} ${TALL}`, width });
     areas.replaceChildren(...drawn);
     const share = (name) => `${Math.round(100 * found[name] / whole)} %`;
-    picture.name(`Areas: words ${share("words")}, attention ${share("attention")}, feed-forward ${share("feed-forward")}.`);
+    picture.name(`Areas: token embeddings ${share("tokens")}, attention ${share("attention")}, feed-forward ${share("feed-forward")}.`);
     bars.show(Object.entries(found).map(([label, value]) => ({ label, value, hue: HUES[label] })));
     const apart = now.width % now.heads ? `${now.heads} heads do not divide ${now.width}: there is no such model. `
-      : `${now.heads} heads of ${now.width / now.heads} numbers. `;
-    tools.say(`${apart}${(whole - added).toLocaleString("en")} parameters, with the two heads of pre-training `
+      : `${now.heads} heads of ${now.width / now.heads} dimensions. `;
+    tools.say(`${apart}${(whole - added).toLocaleString("en")} parameters, with both pre-training heads `
       + `${whole.toLocaleString("en")}, ${bytes(4 * whole)} in float32.`);
     Object.assign(stage.dataset, { parameters: whole - added, added, heads: now.heads, layers: now.layers, width: now.width });
   }
 
   const slider = (label, key) => tools.slider({ label, min: 0, max: lists[key].length - 1, value: lists[key].indexOf(now[key]),
     text: (at) => lists[key][at].toLocaleString("en"), oninput(at) { now[key] = lists[key][at]; draw(); } });
-  const sliders = { words: slider("Words V", "words"), width: slider("Width C", "width"), layers: slider("Blocks L", "layers"),
+  const sliders = { words: slider("Vocabulary V", "words"), width: slider("Hidden size C", "width"), layers: slider("Blocks L", "layers"),
     heads: slider("Heads H", "heads"), times: slider("F / C", "times") };
   const picks = tools.choice({ legend: "Model", value: now.label, options: data.examples.map(({ label }) => ({ key: label, label })),
     onchange(label) {
@@ -63,6 +63,6 @@ window.w2s.register("encoder-sizes", function (stage, data, tools) {
     } });
   stage.append(tools.bar(picks), tools.bar(sliders.words, sliders.width), tools.bar(sliders.layers, sliders.heads),
     tools.bar(sliders.times), picture.node,
-    tools.el("p", { class: "w2s-cut-name" }, "Parameters of each part; other rows are positions, segments and a norm"), bars.node);
+    tools.el("p", { class: "w2s-cut-name" }, "Parameters of each part (tokens: their embeddings)"), bars.node);
   tools.onWidth((pixels) => { width = pixels; draw(); });
 });

@@ -1,10 +1,10 @@
-/* What a trained encoder puts into a blank, what it looks at there, and a curtain over one side.
+/* What an encoder predicts for a masked token, what it attends to there, and one side hidden.
 
    data = {
-     model: {name, megabytes, parameters},   of kind "bert"
+     model: {name, megabytes, parameters},   of kind "bert"; without it there are the examples only
      mask: "[MASK]",
      examples: [{text, tokens: [...], at: 4, sides: {both: {fillings: [["land", 0.08], ...], looks: [layer][head][token]},
-                 left: ..., right: ...}}]    by torch; `text` has the blank, `at` is its place; with a side covered, `looks` begins
+                 left: ..., right: ...}}]    by torch; `text` has the mask, `at` is its position; with a side hidden, `looks` begins
    }                                         with the first token that is seen */
 window.w2s.register("filled-blanks", function (stage, data, tools) {
   "use strict";
@@ -22,16 +22,16 @@ window.w2s.register("filled-blanks", function (stage, data, tools) {
       if (focused && place === at) node.focus();
     });
     const best = fillings[0], own = fillings.find(([token]) => token === was);
-    title.textContent = `In the blank, ${{ both: "from both sides", left: "from the right side alone", right: "from the left side alone" }[side]}`;
+    title.textContent = `Predicted for [MASK] from ${{ both: "both sides", left: "the right side only", right: "the left side only" }[side]}`;
     bars.show(fillings.slice(0, MOST).map(([label, value]) => ({ label, value, hue: label === was ? "orange" : "blue" })), { most: 1 });
     const most = row.indexOf(Math.max(...row)) + from;
-    tools.say(`Likeliest is “${best[0]}” with ${(100 * best[1]).toFixed(1)} %. ${own ? `“${was}”, which stood there, has ${
-      (100 * own[1]).toFixed(1)} %. ` : ""}Layer ${layer + 1}, head ${head + 1} looks from the blank most at “${tokens[most]}”.`);
+    tools.say(`Most probable: “${best[0]}”, ${(100 * best[1]).toFixed(1)} %. ${own ? `The original, “${was}”, has ${
+      (100 * own[1]).toFixed(1)} %. ` : ""}Layer ${layer + 1}, head ${head + 1} attends most to “${tokens[most]}”.`);
     Object.assign(stage.dataset, { source: now.source || "torch", text: now.text, at, side, layer, head, looks: JSON.stringify(row),
       fillings: JSON.stringify(fillings.slice(0, MOST)) });
   }
 
-  /* The text as it was typed, with the pressed word blanked, by the model in the page. */
+  /* The text as it was typed, with the pressed word masked, by the model in the page. */
   async function read(text, focused = false) {
     if (!model) { now = data.examples.find((one) => one.text === text) || now; found = now.sides[side]; draw(); return; }
     const turn = ++asked, { tokenizer } = model, [mask] = tokenizer.ids(data.mask), fresh = tokenizer.ids(text);
@@ -55,22 +55,22 @@ window.w2s.register("filled-blanks", function (stage, data, tools) {
     } catch (error) { tools.say(`${error.message}.`); }
   }
   function press(place) {
-    if (!model) { tools.say("Load the model to blank another word."); return; }
+    if (!model) { if (data.model) tools.say("Load the model to mask another word."); return; }
     pressed = place; read(field.input.value, true);
   }
 
   const picks = tools.choice({ legend: "Try", value: now.text, options: data.examples.map(({ text }) => ({ key: text, label: text
     .replace(data.mask, "___") })), onchange(key) { field.set(key); typed = []; read(key); } });
-  const field = tools.textField({ label: "Your text: press a word to blank it", value: now.text, most: 120,
+  const field = tools.textField({ label: "Your text: press a word to mask it", value: now.text, most: 120,
     oninput(text) { picks.set(text); read(text); } });
-  const curtain = tools.choice({ legend: "Curtain over", value: side, options: [["both", "nothing"], ["left", "the left side"],
+  const curtain = tools.choice({ legend: "Hide", value: side, options: [["both", "nothing"], ["left", "the left side"],
     ["right", "the right side"]].map(([key, label]) => ({ key, label })), onchange(key) { side = key; read(field.input.value); } });
   const { looks } = now.sides.both, of = (label, many, set) => tools.slider({ label, min: 1, max: many, value: 1, text: String,
     oninput(number) { set(number - 1); draw(); } });
-  const offer = tools.modelOffer(data.model, (loaded) => { model = loaded; field.input.disabled = false; field.input.focus();
+  const offer = data.model && tools.modelOffer(data.model, (loaded) => { model = loaded; field.input.disabled = false; field.input.focus();
     read(field.input.value); });
   field.input.disabled = true;
-  stage.append(tools.bar(picks), tools.bar(offer), tools.bar(field), tools.bar(curtain), words, title, bars.node,
+  stage.append(tools.bar(picks), ...(offer ? [tools.bar(offer), tools.bar(field)] : []), tools.bar(curtain), words, title, bars.node,
     tools.bar(of("Layer", looks.length, (n) => { layer = n; }), of("Head", looks[0].length, (n) => { head = n; })));
   read(now.text);
 });

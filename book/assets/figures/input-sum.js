@@ -37,13 +37,13 @@ window.w2s.register("input-sum", function (stage, data, tools) {
     const sum = rows.word.map((value, i) => value + rows.position[i] + rows.segment[i]);
     const near = tokens.flatMap((one, i) => (one.segment === segment ? [i] : []));
     lines.show({ focus: [0, place], near });
-    [`row of ${piece}`, `+ row of position ${place}`, `+ row of segment ${segment}`, "= what the norm is given"].forEach((text, i) =>
+    [`token ${piece}`, `+ position ${place}`, `+ segment ${segment}`, "= input of LayerNorm"].forEach((text, i) =>
       strips[i].show(text, i < 3 ? rows[names[i]] : sum));
     const moved = before && before.piece === piece ? names.slice(0, 3).filter((name) => before.rows[name] !== rows[name]) : null;
-    const change = !moved ? "" : moved.length ? ` Other rows than before: ${moved.join(" and ")}.` : " The same rows as before.";
+    const change = !moved ? "" : moved.length ? ` Changed embeddings: ${moved.join(" and ")}.` : " No embedding changed.";
     before = { piece, rows };
     Object.assign(stage.dataset, { order, token: piece, place, segment, sum: JSON.stringify(sum), moved: (moved || []).join() });
-    tools.say(`“${piece}” stands at position ${place}, in segment ${segment}.${change}`);
+    tools.say(`“${piece}” is at position ${place}, in segment ${segment}.${change}`);
   }
   const texts = tools.choice({ legend: "Texts", value: order, options: [{ key: "0,1", label: "river, money" },
     { key: "1,0", label: "money, river" }, { key: "0", label: "river alone" }, { key: "1", label: "money alone" }],

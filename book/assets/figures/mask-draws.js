@@ -1,4 +1,4 @@
-/* Tokens chosen at random, and what becomes of them: drawn by the reader, counted over all draws.
+/* Tokens selected at random and their replacements: drawn by the reader, counted over all draws.
 
    data = {
      texts: [{label: "a pair", tokens: ["[CLS]", "we", ...]}, ...],   tokens in square brackets are never chosen
@@ -44,21 +44,21 @@ window.w2s.register("mask-draws", function (stage, data, tools) {
     for (let k = 0; k < times; k += 1) fates = draw();
     line.replaceChildren(...text.tokens.map((token, i) => {
       const fate = fates.get(i), other = data.others[Math.floor(random() * data.others.length)];
-      const shown = { masked: "[MASK]", replaced: `${other} (was ${token})`, kept: `${token} (kept)` }[fate] || token;
+      const shown = { masked: "[MASK]", replaced: `${other} (was ${token})`, kept: `${token} (unchanged)` }[fate] || token;
       return el("span", { class: `w2s-token${fate === "masked" ? " is-near" : fate ? " is-centre" : ""}` }, shown);
     }));
     const of = (part, whole) => (whole ? part / whole : 0);
-    bars.show([{ label: "chosen", value: of(sums.chosen, sums.free), hue: "blue" }, ...[["masked", "[MASK]", "orange"],
-      ["replaced", "another", "purple"], ["kept", "as it was", "green"]].map(([key, label, hue]) =>
+    bars.show([{ label: "selected", value: of(sums.chosen, sums.free), hue: "blue" }, ...[["masked", "[MASK]", "orange"],
+      ["replaced", "random", "purple"], ["kept", "unchanged", "green"]].map(([key, label, hue]) =>
       ({ label, value: of(sums[key], sums.chosen), hue }))], { most: 1 });
     Object.assign(stage.dataset, { ...sums, share, now: JSON.stringify([...fates]) });
-    tools.say(`${sums.draws} ${sums.draws === 1 ? "draw" : "draws"}: ${sums.chosen} of ${sums.free} free tokens chosen; of these `
-      + `${sums.masked} are [MASK], ${sums.replaced} another token and ${sums.kept} as they were.`);
+    tools.say(`${sums.draws} ${sums.draws === 1 ? "draw" : "draws"}: ${sums.chosen} of ${sums.free} tokens selected; of these `
+      + `${sums.masked} are [MASK], ${sums.replaced} random and ${sums.kept} unchanged.`);
   }
   const anew = () => { sums = null; show(1); };
   const slider = (label, value, most, set) => tools.slider({ label, min: 0, max: most, step: 5, value: Math.round(100 * value), text: (value) => `${value} %`,
     oninput(next) { set(next / 100); anew(); } });
-  const swapped = slider("another", replaced, 100, (value) => { replaced = value; masked = Math.min(masked, 1 - value); blanked.set(Math.round(100 * masked)); });
+  const swapped = slider("random", replaced, 100, (value) => { replaced = value; masked = Math.min(masked, 1 - value); blanked.set(Math.round(100 * masked)); });
   const blanked = slider("[MASK]", masked, 100, (value) => { masked = value; replaced = Math.min(replaced, 1 - value); swapped.set(Math.round(100 * replaced)); });
   const texts = tools.choice({ legend: "Text", value: text.label, options: data.texts.map(({ label }) => ({ key: label, label })),
     onchange(label) { text = data.texts.find((one) => one.label === label); anew(); } });
@@ -74,6 +74,6 @@ window.w2s.register("mask-draws", function (stage, data, tools) {
     field.input.disabled = false;
   });
   stage.append(tools.bar(offer), tools.bar(field), tools.bar(texts, tools.button("Draw", () => show(1), { class: "w2s-play" }), tools.button("Draw 100 times", () => show(100))),
-    tools.bar(slider("chosen", share, 100, (value) => { share = value; }), blanked, swapped), line, bars.node);
+    tools.bar(slider("selected", share, 100, (value) => { share = value; }), blanked, swapped), line, bars.node);
   show(tools.asStill ? 200 : 1);
 });

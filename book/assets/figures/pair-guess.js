@@ -30,13 +30,13 @@ window.w2s.register("pair-guess", function (stage, data, tools) {
       right.you += Number(guesses.get(key(k)) === one.label);
       right.rule += Number(one.says === one.label);
     });
-    bars.show([{ label: "you", value: right.you, hue: "blue", note: `of ${done.length} right` },
-      { label: "shared words", value: right.rule, hue: "orange", note: `of ${done.length} right` }], { most: task.pairs.length });
+    bars.show([{ label: "you", value: right.you, hue: "blue", note: `of ${done.length} correct` },
+      { label: "shared words", value: right.rule, hue: "orange", note: `of ${done.length} correct` }], { most: task.pairs.length });
     Object.assign(stage.dataset, { task: task.key, at, shared: [...shared].join(), guess: known ? guess : "", you: right.you, rule: right.rule });
-    const name = (label) => (label ? task.no : task.yes), judged = (answer) => `${name(answer)}, which is ${answer === pair.label ? "right" : "wrong"}`;
+    const name = (label) => (label ? task.no : task.yes), judged = (answer) => `${name(answer)} (${answer === pair.label ? "correct" : "wrong"})`;
     tools.say(known
-      ? `It is: ${name(pair.label)}. You said ${judged(guess)}. The rule said ${judged(pair.says)}; the overlap is ${pair.overlap.toFixed(2)}.`
-      : `Pair ${at + 1} of ${task.pairs.length}. ${shared.size} ${shared.size === 1 ? "word is" : "words are"} shared. What do you say?`);
+      ? `The label is: ${name(pair.label)}. Your guess: ${judged(guess)}. The rule: ${judged(pair.says)}; the overlap is ${pair.overlap.toFixed(2)}.`
+      : `Pair ${at + 1} of ${task.pairs.length}. ${shared.size} ${shared.size === 1 ? "word is" : "words are"} shared. Your guess?`);
   }
   const say = (label) => { if (!guesses.has(key(at))) guesses.set(key(at), label); show(); };
   const yes = tools.button("", () => say(0), { class: "w2s-play" }), no = tools.button("", () => say(1), { class: "w2s-play" });

@@ -1,4 +1,4 @@
-/* A training stopped at some steps: its loss on held-out text beside that of counts, and what it fills in at each stop.
+/* A training stopped at some steps: its loss on held-out text beside that of counts, and what it predicts at each stop.
 
    data = {
      curve: [[step, nats], ...],                    of the training, measured on held-out text
@@ -9,7 +9,7 @@
 window.w2s.register("training-stages", function (stage, data, tools) {
   "use strict";
   const { curve, other, levels, stages } = data, texts = stages[0].filled.map(({ text }) => text), tall = 230;
-  const HUES = ["purple", "green", "orange"], axis = tools.axes({ xLabel: "steps", yLabel: "nats a blank" });
+  const HUES = ["purple", "green", "orange"], axis = tools.axes({ xLabel: "steps", yLabel: "MLM loss (nats)" });
   const picture = tools.picture({ class: "w2s-axes-picture" }, axis.node), bars = tools.bars({ rows: 5, text: (share) => `${(100
     * share).toFixed(1)} %` });
   const end = curve[curve.length - 1][0];
@@ -27,14 +27,14 @@ window.w2s.register("training-stages", function (stage, data, tools) {
     const most = Math.max(...stages.flatMap((one) => one.filled.find((blank) => blank.text === text).fillings.map(([, share]) => share)));
     bars.show(fillings.map(([label, value]) => ({ label, value })), { most });
     const under = levels.filter((level) => nats < level.nats).map(({ label }) => label).join(", ");
-    tools.say(`After ${step.toLocaleString("en")} steps: ${nats.toFixed(2)} nats a blank, ${under ? `below ${under}` : "no better than counting words"}. `
-      + `In the blank: ${fillings.slice(0, 3).map(([token]) => `“${token}”`).join(", ")}.`);
+    tools.say(`After ${step.toLocaleString("en")} steps: ${nats.toFixed(2)} nats, ${under ? `below ${under}` : "no better than counting words"}. `
+      + `Predicted for [MASK]: ${fillings.slice(0, 3).map(([token]) => `“${token}”`).join(", ")}.`);
     Object.assign(stage.dataset, { step, nats, text, fillings: JSON.stringify(fillings) });
   }
 
   const steps = tools.stepper({ label: "Steps", count: stages.length, text: (n) => stages[n].step.toLocaleString("en"), every: 1400,
     show(n) { at = n; draw(); } });
-  const picks = tools.choice({ legend: "Blank", value: text, options: texts.map((one) => ({ key: one, label: one.replaceAll("[MASK]", "___") })),
+  const picks = tools.choice({ legend: "Text", value: text, options: texts.map((one) => ({ key: one, label: one.replaceAll("[MASK]", "___") })),
     onchange(key) { text = key; draw(); } });
   stage.append(tools.bar(...steps.nodes), picture.node, tools.legend([{ label: "training", line: "solid", hue: "blue" },
     { label: other.label, line: "dotted", hue: "yellow" }, ...levels.map(({ label }, n) => ({ label, line: "dashed", hue: HUES[n] }))]).node,

@@ -300,34 +300,43 @@ def attention_maps(
 
 
 @torch.no_grad()
-def filled(name: str, texts: Iterable[str], most: int = 7) -> list[dict[str, Any]]:
-    """For each text with a blank its tokens and the blank's place; and by side what fills it and
-    what it looks at (L, H, T).
+def filled(
+    name: str, texts: Iterable[str], most: int = 7, specials: bool = False
+) -> list[dict[str, Any]]:
+    """For each text with a mask its tokens and the mask's position; and by side what is predicted
+    and what the position attends to (L, H, T).
 
     `left` and `right` are texts whose left or right side was cut off: a stretch of training begins
-    and ends anywhere.
+    and ends anywhere. With `specials`, [CLS] and [SEP] stay.
     """
     kept, found = small_model(name), []
     mask = kept.tokenizer.vocabulary.id("[MASK]")
     for text in texts:
-        encoded = kept.tokenizer.encode(text, add_specials=False)
-        at, sides = encoded.ids.index(mask), {}
-        for side, (begin, end) in {
-            "both": (0, None),
-            "left": (at, None),
-            "right": (0, at + 1),
-        }.items():
-            ids = torch.tensor([encoded.ids[begin:end]])
-            best = kept.model(ids)[0, at - begin].softmax(-1).topk(most)
-            sides[side] = {
-                "fillings": [
-                    [kept.tokenizer.vocabulary.token(id), share]
-                    for share, id in zip(best.values.tolist(), best.indices.tolist(), strict=True)
-                ],
-                "looks": encoder_weights(kept.model.bert, ids)[:, :, at - begin].tolist(),
-            }
+        encoded = kept.tokenizer.encode(text, add_specials=specials)
+        ids, at = encoded.ids, encoded.ids.index(mask)
+        before, after = (ids[:1], ids[-1:]) if specials else ([], [])
+        seen = {
+            "both": ([], ids, []),
+            "left": (before, ids[at:], []),
+            "right": ([], ids[: at + 1], after),
+        }
+        sides = {side: _filled(kept, *parts, mask, most) for side, parts in seen.items()}
         found.append({"text": text, "tokens": encoded.tokens, "at": at, "sides": sides})
     return found
+
+
+def _filled(
+    kept: SmallModel, before: list[int], ids: list[int], after: list[int], mask: int, most: int
+) -> dict[str, Any]:
+    """What is predicted for the mask of one text, and its attention to `ids` alone."""
+    at, row = len(before) + ids.index(mask), torch.tensor([[*before, *ids, *after]])
+    best = kept.model(row)[0, at].softmax(-1).topk(most)
+    weights = encoder_weights(kept.model.bert, row)[:, :, at, len(before) :][..., : len(ids)]
+    tokens = [kept.tokenizer.vocabulary.token(id) for id in best.indices.tolist()]
+    return {
+        "fillings": [list(pair) for pair in zip(tokens, best.values.tolist(), strict=True)],
+        "looks": weights.tolist(),
+    }
 
 
 @torch.no_grad()

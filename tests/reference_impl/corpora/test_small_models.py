@@ -46,6 +46,7 @@ SLICES = {
     "modernbert_kjv": 20,
     "modernbert_kjv_global": 20,
     "induction": 4,
+    "minilm_fill_mask": 8,
 }
 FALLS = {
     "gpt_kjv_dpo": 0.01,

@@ -76,7 +76,7 @@ def test_tokens_probabilities_and_filled_texts_are_the_pipelines(pipeline, ours)
 
 @pytest.mark.usefixtures("as_students_run_it")
 def test_a_text_without_a_blank_and_more_tokens_than_there_are_are_refused(ours):
-    with pytest.raises(ModelInputError, match=f"a text without a blank: put {MASK}"):
+    with pytest.raises(ModelInputError, match=f"a text without a mask: put {MASK}"):
         fill_mask(ours, torch.tensor([[2, MASK, 3], [2, 5, 3]]), MASK)
     with pytest.raises(ModelInputError, match="99 tokens wanted of a vocabulary of 17"):
         fill_mask(ours, torch.tensor([[2, MASK, 3]]), MASK, count=99)
