@@ -7,6 +7,7 @@ from transformers import (
     get_cosine_schedule_with_warmup,
     get_cosine_with_min_lr_schedule_with_warmup,
     get_linear_schedule_with_warmup,
+    get_wsd_schedule,
 )
 
 from reference_impl.training.schedules import learning_rate
@@ -37,6 +38,18 @@ def rates_of(make):
         ),
         ("linear", lambda o, w: get_linear_schedule_with_warmup(o, w, STEPS), 0.0),
         ("constant", lambda o, w: get_constant_schedule_with_warmup(o, w), 0.0),
+        (
+            "wsd",
+            lambda o, w: get_wsd_schedule(
+                o,
+                num_warmup_steps=w,
+                num_decay_steps=3,  # a fifth of 17
+                num_training_steps=STEPS,
+                decay_type="linear",
+                min_lr_ratio=0.1,
+            ),
+            0.03,
+        ),
     ],
 )
 def test_the_rate_of_every_step_is_that_of_transformers(name, make, minimum, warmup):
@@ -50,5 +63,5 @@ def test_a_linear_decay_ends_at_the_minimum_and_is_half_way_in_the_middle():
 
 
 def test_a_schedule_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(ValueError, match="'step' is none of cosine, linear, constant"):
+    with pytest.raises(ValueError, match="'step' is none of cosine, linear, constant, wsd"):
         learning_rate(0, 10, 1.0, 0, "step")
