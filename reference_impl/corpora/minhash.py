@@ -64,7 +64,7 @@ def match_probability(similarity: float, bands: int, rows: int) -> float:
 def candidate_pairs(
     signatures: Int[np.ndarray, "N K"], bands: int
 ) -> set[tuple[int, int]]:
-    """Pairs of documents (i, j), i < j, that agree on a whole band of K / bands rows."""
+    """Pairs of documents (i, j), i < j, that agree on a band of K / bands rows."""
     pairs: set[tuple[int, int]] = set()
     for band in np.split(signatures, bands, axis=1):
         buckets = defaultdict(list)
