@@ -33,7 +33,7 @@ from reference_impl.training.muon import Muon  # noqa: E402
 from reference_impl.training.optimizer import scale_and_clip, set_learning_rate  # noqa: E402
 from reference_impl.training.schedules import learning_rate  # noqa: E402
 
-STEPS, SEEDS, RATES = 320, (0, 1, 2), (4e-3, 8e-3, 16e-3, 32e-3)
+STEPS, SEEDS, RATES = 240, (0, 1, 2), (1e-3, 2e-3, 4e-3, 8e-3)
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,8 @@ def rates_of(make):
                 num_decay_steps=3,  # a fifth of 17
                 num_training_steps=STEPS,
                 decay_type="linear",
-                min_lr_ratio=0.1,
             ),
-            0.03,
+            0.0,  # transformers warms up from the minimum, we from 0
         ),
     ],
 )
@@ -60,6 +59,11 @@ def test_the_rate_of_every_step_is_that_of_transformers(name, make, minimum, war
 def test_a_linear_decay_ends_at_the_minimum_and_is_half_way_in_the_middle():
     assert learning_rate(6, 10, 1.0, 2, "linear", 0.2) == pytest.approx(0.6)
     assert learning_rate(10, 10, 1.0, 2, "linear", 0.2) == 0.2
+
+
+def test_wsd_is_constant_until_the_last_fifth_and_ends_at_the_minimum():
+    rates = [learning_rate(step, 10, 1.0, 2, "wsd", 0.2) for step in range(11)]
+    assert rates == pytest.approx([0, 0.5, 1, 1, 1, 1, 1, 1, 1, 0.6, 0.2])
 
 
 def test_a_schedule_that_is_not_there_is_refused_with_those_that_are():
