@@ -41,7 +41,9 @@ def fraction(flags: Iterable[bool]) -> float:
     return sum(values) / len(values)
 
 
-def mixture(tokens: Mapping[str, Number], temperature: float = 1.0) -> dict[str, float]:
+def mixture(
+    tokens: Mapping[str, Number], temperature: Number = 1.0
+) -> dict[str, float]:
     """Each source's sampling probability, proportional to its size to the power of
     1 / temperature.
     """

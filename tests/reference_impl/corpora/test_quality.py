@@ -1,4 +1,4 @@
-"""Gopher's rules, each broken by one document; mixtures beside Conneau's formula and GPT-3's table."""
+"""Gopher's rules, each broken by one document; mixtures beside a formula and GPT-3's table."""
 
 import pytest
 
