@@ -4,7 +4,7 @@
 
 The same verse as a set of 3-word shingles is compared with all others exactly (an inverted index
 leaves out pairs with nothing in common), then by MinHash with 20 bands of 6 rows (12 seeds).
-Held-out verses (`trained/texts.py`) that have a near duplicate in the training text are counted, too.
+Held-out verses (`trained/texts.py`) that have a near duplicate in the training text are counted.
 `estimates` has the error of the estimated similarity for one pair under 400 seeds.
 """
 
