@@ -19,7 +19,7 @@ gpt = exercise(
     "08.GPT",
     function="GPT",
     points=10,
-    see=f"{BOOK}/configurations#the-configuration-and-the-output-that-is-tied",
+    see=f"{BOOK}/configurations#the-configuration-and-the-tied-output",
     withhold=OURS | LIBRARIES | READY,
 )
 

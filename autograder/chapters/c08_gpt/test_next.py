@@ -14,7 +14,7 @@ next_token_loss = exercise(
     "08.next_token_loss",
     function="next_token_loss",
     points=6,
-    see=f"{BOOK}/next-token#by-hand-what-a-line-costs",
+    see=f"{BOOK}/next-token#the-objective",
     withhold=OURS | LIBRARIES,
 )
 

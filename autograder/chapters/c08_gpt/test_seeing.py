@@ -13,7 +13,7 @@ writing_a_test = exercise(
     function="test_causal",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/next-token#take-the-mask-off",
+    see=f"{BOOK}/next-token#without-the-mask",
     withhold=OURS | LIBRARIES,
 )
 
@@ -82,7 +82,7 @@ def test_a_test_stops_models_that_do_not_see_all(student, rng):
 short_answer(
     "08.becomes_money",
     points=4,
-    see=f"{BOOK}/next-token#what-is-lost-without-the-right-side",
+    see=f"{BOOK}/next-token#what-a-left-to-right-state-cannot-know",
     rubric={
         "where": (
             1,

@@ -239,7 +239,7 @@ joint_loss = exercise(
     "08.joint_loss",
     function="joint_loss",
     points=6,
-    see=f"{BOOK}/tasks#by-hand-the-joint-loss",
+    see=f"{BOOK}/tasks#the-joint-loss",
     withhold=OURS | LIBRARIES,
 )
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
@@ -450,7 +450,7 @@ best_answer = exercise(
     "08.best_answer",
     function="best_answer",
     points=4,
-    see=f"{BOOK}/tasks#by-hand-which-answer-is-likelier",
+    see=f"{BOOK}/tasks#zero-shot-scoring",
     withhold=OURS | LIBRARIES,
 )
 ENTRIES = 7

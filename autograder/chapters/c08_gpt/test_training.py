@@ -20,7 +20,7 @@ adamw_step = exercise(
     "08.adamw_step",
     function="adamw_step",
     points=5,
-    see=f"{BOOK}/training#the-step",
+    see=f"{BOOK}/training#adamw",
     withhold=OURS | LIBRARIES | OPTIMIZERS,
 )
 
@@ -180,7 +180,7 @@ combine = exercise(
     "08.combine",
     function="combine",
     points=5,
-    see=f"{BOOK}/training#by-hand-a-rate-a-sum-a-length",
+    see=f"{BOOK}/training#the-gradient-of-a-step",
     withhold=OURS | LIBRARIES | OPTIMIZERS,
 )
 Parts = list[dict[str, torch.Tensor]]
