@@ -219,12 +219,12 @@ def test_causal(model: Callable[[Int[Tensor, "B T"]], Float[Tensor, "B T V"]]) -
     for length in range(1, PLACES + 1):
         ids = torch.arange(length)[None]
         before = model(ids)
-        for place in range(length):
+        for at in range(length):
             other = ids.clone()
-            other[0, place] = SIZE - 1
+            other[0, at] = SIZE - 1
             moved = (model(other) - before).abs().amax(2)[0] > 0.001             # (T,)
-            assert not moved[:place].any(), f"token {place} of {length} is seen too early"
-            assert bool(moved[place:].all()), f"token {place} of {length} is not seen where it should be"
+            assert not moved[:at].any(), f"token {at} of {length} is seen too early"
+            assert bool(moved[at:].all()), f"token {at} of {length} is not seen where it should be"
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "test_causal-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
@@ -275,7 +275,7 @@ for name, sees in {"up to t": lambda t, s: s <= t, "everything": lambda t, s: s 
 #
 # 1. *Embeddings*: the token's vector plus the vector of its position 0, 1, 2, … No norm follows.
 # 2. *Block*. GPT-2 (`norm_first` is True) is pre-norm: $x \leftarrow x + \text{attention}(\text{norm}_1(x))$, then $x \leftarrow x + \text{FFN}(\text{norm}_2(x))$. GPT-1 is post-norm: $x \leftarrow \text{norm}_1(x + \text{attention}(x))$, then $x \leftarrow \text{norm}_2(x + \text{FFN}(x))$.
-# 3. *Attention*: `qkv` gives $3C$ numbers per token, first the query, then the key, then the value. Head $h$ has the columns $hD$ to $(h+1)D - 1$ of each. Scores are divided by $\sqrt{D}$, the mask is causal, and the concatenated heads go through `out`.
+# 3. *Attention*: `qkv` gives a vector of size $3C$ per token, first the query, then the key, then the value. Head $h$ has the columns $hD$ to $(h+1)D - 1$ of each. Scores are divided by $\sqrt{D}$, the mask is causal, and the concatenated heads go through `out`.
 # 4. *Feed-forward*: `up`, GELU, `down`, with GPT's tanh approximation $\frac{z}{2}\left(1 + \tanh\left(\sqrt{2 / \pi}\,(z + 0.044715\, z^3)\right)\right)$.
 # 5. *Final norm*: `norm` after the last block, with `norm_first` only.
 # 6. *Output*: the logit of token $v$ is the dot product with row $v$ of `tokens`, the **same** parameter used twice: no second matrix, no copy, no bias.
@@ -753,12 +753,12 @@ for cut in ([12], [6, 6], [1, 11]):
 #
 # ```python
 # def postcards(name, texts):
-#     cards = [["Dear", name, *text.split(), "Yours"] for text in texts]
+#     cards = [["Hello", name, *text.split(), "Yours"] for text in texts]
 #     size = max(map(len, cards))
 #     return [card + ["."] * (size - len(card)) for card in cards]
 # ```
 #
-# `postcards("Ann", ["come home", ""])[1]` is Dear Ann Yours and two dots.
+# `postcards("Ann", ["come home", ""])[1]` is Hello Ann Yours and two dots.
 #
 # </details>
 # <details><summary>Fine print</summary>

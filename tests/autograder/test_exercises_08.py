@@ -26,8 +26,8 @@ EIGHT = assignment("08")
 OURS = reference("08")
 
 
-def test_the_assignment_is_worth_fifty_four_points():
-    assert EIGHT.points == 54
+def test_the_assignment_is_worth_fifty_eight_points():
+    assert EIGHT.points == 58
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
