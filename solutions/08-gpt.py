@@ -219,12 +219,12 @@ def test_causal(model: Callable[[Int[Tensor, "B T"]], Float[Tensor, "B T V"]]) -
     for length in range(1, PLACES + 1):
         ids = torch.arange(length)[None]
         before = model(ids)
-        for at in range(length):
+        for index in range(length):
             other = ids.clone()
-            other[0, at] = SIZE - 1
+            other[0, index] = SIZE - 1
             moved = (model(other) - before).abs().amax(2)[0] > 0.001             # (T,)
-            assert not moved[:at].any(), f"token {at} of {length} is seen too early"
-            assert bool(moved[at:].all()), f"token {at} of {length} is not seen where it should be"
+            assert not moved[:index].any(), f"token {index} of {length} is seen too early"
+            assert bool(moved[index:].all()), f"token {index} of {length} is not seen where it should be"
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "test_causal-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}

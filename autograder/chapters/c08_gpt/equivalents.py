@@ -34,7 +34,9 @@ EQUIVALENT = {
         "model(other) - before  =>  before - model(other)": SIGN,
         "0  =>  -1 (place 2)": ONE_ROW,
         "0.001  =>  0.00101": BETWEEN,
-        "bool(moved[at:].all())  =>  moved[at:].all()": ("a truth value, of Python or of torch"),
+        "bool(moved[index:].all())  =>  moved[index:].all()": (
+            "a truth value, of Python or of torch"
+        ),
     },
     "08.GPT": {
         f"{PARTS}.transpose(1, 2)  =>  {PARTS}.transpose(2, 1)": SWAP,

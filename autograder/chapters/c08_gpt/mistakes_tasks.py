@@ -572,7 +572,7 @@ def _first_best(numbers, num_bytes):
 @mistake(
     BEST,
     "no-shift",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception=(
         "You score a token by the logits at its own position, which predict the next one."
@@ -585,7 +585,7 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "first-token-only",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception="You look at each answer's first token alone.",
 )
@@ -596,7 +596,7 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "logits-added",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception="You sum logits. Take the log-softmax first.",
 )
@@ -607,7 +607,7 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "first-token-left-out",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception=(
         "You left out each answer's first token. Its logits are at the prompt's last position."
@@ -628,7 +628,7 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "without-the-prompt",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception=(
         "You give the model the prompt's last token only. Condition on the whole prompt."
@@ -641,7 +641,7 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "smallest",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception=(
         "You take the lowest score. Log-probabilities are negative: the best answer has the "
@@ -722,7 +722,7 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "product-of-probabilities",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception="You multiply probabilities. In a long answer the product is 0 for all.",
 )
@@ -737,7 +737,7 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "without-the-prompts-beginning",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception=("You truncate a long prompt. Condition on all of it."),
 )

@@ -36,15 +36,11 @@ def signatures_of(documents: list[list[int]], a: Tensor, b: Tensor, p: int) -> T
 def pairs_of(signatures: Tensor, bands: int) -> list[tuple[int, int]]:
     """The right pairs, in order."""
     rows = signatures.unflatten(1, (bands, -1))  # (N, bands, r)
-    return [
-        (i, j)
-        for i in range(len(rows))
-        for j in range(i + 1, len(rows))
-        if bool((rows[i] == rows[j]).all(1).any())
-    ]
+    match = (rows[:, None] == rows).all(3).any(2).triu(1)
+    return [(i, j) for i, j in match.nonzero().tolist()]
 
 
-def case(rng, N: int, size: int, K: int, bands: int, p: int = 97) -> Case:
+def case(rng, N: int, size: int, K: int, bands: int, p: int = 997) -> Case:
     """Documents of `size` shingles, each of them beginning like the first, and K hash functions."""
     base, documents = distinct(rng, size, p), []
     for _ in range(N):

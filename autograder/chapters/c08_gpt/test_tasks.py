@@ -602,7 +602,7 @@ def by_first_longest(found: list[float]) -> int:
     return found.index(max(found))
 
 
-@best_answer.stage("bets", points=2)
+@best_answer.stage("answer tokens", points=2)
 def test_the_answers_tokens_are_bet_on_given_all_before(student, rng):
     rule = (
         "Sum the log-softmax at the answer's tokens only. A token's logits are one position "
@@ -654,7 +654,7 @@ def test_the_answers_tokens_are_bet_on_given_all_before(student, rng):
     )
 
 
-@best_answer.stage("bytes", points=1, after="bets")
+@best_answer.stage("bytes", points=1, after="answer tokens")
 def test_the_sum_is_divided_by_the_bytes(student, rng):
     rule = (
         "Answers of different lengths: the sum over an answer's tokens is divided by the bytes of"
@@ -705,7 +705,7 @@ def test_the_sum_is_divided_by_the_bytes(student, rng):
             ask_answer(student, rule, case)
 
 
-@best_answer.stage("borders", points=1, after="bets")
+@best_answer.stage("borders", points=1, after="answer tokens")
 def test_ties_single_answers_and_huge_logits(student, rng):
     tie = "Of equal quotients the first counts."
     for _ in range(3):

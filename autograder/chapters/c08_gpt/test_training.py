@@ -221,7 +221,10 @@ def ask_mean(
     student, cause: str, parts: Parts, counts: list[int], max_norm: float, length_too: bool = False
 ) -> None:
     """Compare the gradients, or both answers."""
-    given = f"{len(parts)} parts with {sum(counts)} targets, {len(parts[0])} names, max_norm {max_norm:g}"
+    given = (
+        f"{len(parts)} parts with {sum(counts)} targets, {len(parts[0])} names,"
+        f" max_norm {max_norm:g}"
+    )
     came, right = (
         expect(student.combine(parts, counts, max_norm), given=given).unpacks(2),
         combined(parts, counts, max_norm),
