@@ -3,7 +3,7 @@ spent on the two.
 
 Kaplan et al. 2020, section 2.1 (operations of training); Hoffmann et al. 2022, section
 3.3 and equations 2 to 4 and 10 (the law, the best split of a budget, and how the law is
-fitted to runs).
+fitted to runs); Sardana et al. 2024 (the same with the cost of inference).
 
 A law that was fitted to some runs holds for that data, that tokenizer and about those
 sizes: losses of two vocabularies are not comparable, and exponents from few runs are
@@ -17,7 +17,7 @@ from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 # errors of log loss above this count linearly: one failed run does not decide the fit
 HUBER = 1e-3
@@ -74,10 +74,33 @@ class ScalingLaw:
         share = self.beta / (self.alpha + self.beta)
         return balance * (flops / 6) ** share, (flops / 6) ** (1 - share) / balance
 
+    def cheapest(
+        self, loss: float, inference_tokens: float | int
+    ) -> tuple[float, float]:
+        """The parameters and tokens that reach `loss` with the fewest FLOPs of training
+        and inference together, 6 N D + 2 N D_inf (Sardana et al. 2024, equation 2).
+        """
+        least = (self.a / (loss - self.floor)) ** (1 / self.alpha)
+
+        def tokens(num_parameters: float) -> float:
+            left = loss - self.floor - self.a / num_parameters**self.alpha
+            return (self.b / left) ** (1 / self.beta)
+
+        def flops(log_excess: float) -> float:
+            size = least * (1 + exp(log_excess))
+            return log(size * (6 * tokens(size) + 2 * inference_tokens))
+
+        found = minimize_scalar(flops, bounds=(-12, 12), method="bounded")
+        size = least * (1 + exp(found.x))
+        return size, tokens(size)
+
 
 CHINCHILLA = ScalingLaw(
     floor=1.69, a=406.4, b=410.7, alpha=0.34, beta=0.28
 )  # equation 10, MassiveText
+CHINCHILLA_REFITTED = ScalingLaw(
+    floor=1.8172, a=482.01, b=2085.43, alpha=0.3478, beta=0.3658
+)  # the same runs, fitted again by Besiroglu et al. 2024
 
 
 def fit_scaling_law(runs: Sequence[Run]) -> ScalingLaw:

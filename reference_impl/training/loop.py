@@ -74,7 +74,7 @@ class TrainingConfig(Settings):
     num_steps: Count
     learning_rate: AtLeastZero
     warmup_steps: CountOrZero = 0
-    schedule: str = "cosine"  # or "linear", "constant"
+    schedule: str = "cosine"  # or "linear", "constant", "wsd"
     min_learning_rate: AtLeastZero = 0.0
     weight_decay: AtLeastZero = 0.01
     betas: tuple[float, float] = (0.9, 0.999)

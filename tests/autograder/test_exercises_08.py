@@ -26,8 +26,8 @@ EIGHT = assignment("08")
 OURS = reference("08")
 
 
-def test_the_assignment_is_worth_fifty_four_points():
-    assert EIGHT.points == 54
+def test_the_assignment_is_worth_fifty_eight_points():
+    assert EIGHT.points == 58
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
@@ -261,7 +261,7 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
     assert names["perceptron_size"](3, 2) == 28
     assert names["smoothed"](0.0, 50, 1) == pytest.approx((5, 50))
     assert names["mean_mark"]([9, 10], [1, 4], 3.5) == pytest.approx((3.5, 3.8))
-    assert names["postcards"]("Ann", ["come home", ""])[1] == ["Dear", "Ann", "Yours", ".", "."]
+    assert names["postcards"]("Ann", ["come home", ""])[1] == ["Hello", "Ann", "Yours", ".", "."]
     assert names["latest"](
         torch.tensor([[3.0, 4.0, 0.0], [7.0, 0.0, 0.0]]), torch.tensor([2, 1])
     ).tolist() == [4, 7]

@@ -982,6 +982,13 @@ DATA["chain-votes"] = {
         },
     ],
 }
+DATA["minhash-bands"] = {
+    "texts": ["the bank lends money to firms", "the bank lends money to a firm"],
+    "size": 3,
+    "bands": 20,
+    "rows": 6,
+    "task": "Change a word.",
+}
 DATA["clipped-ratio"] = {
     "clip": 0.2,
     "most": 2,

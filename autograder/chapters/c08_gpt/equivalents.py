@@ -34,7 +34,7 @@ EQUIVALENT = {
         "model(other) - before  =>  before - model(other)": SIGN,
         "0  =>  -1 (place 2)": ONE_ROW,
         "0.001  =>  0.00101": BETWEEN,
-        "bool(moved[place:].all())  =>  moved[place:].all()": (
+        "bool(moved[index:].all())  =>  moved[index:].all()": (
             "a truth value, of Python or of torch"
         ),
     },
@@ -47,7 +47,7 @@ EQUIVALENT = {
         (
             "float(log_p[torch.arange(len(answer)), answer].sum())  =>  "
             "log_p[torch.arange(len(answer)), answer].sum()"
-        ): ("a number, as a tensor or as a float; the place is what is returned"),
+        ): ("a number, as a tensor or as a float; the index is what is returned"),
     },
     "08.task_rows": {
         "0  =>  -1": ONE_TEXT,

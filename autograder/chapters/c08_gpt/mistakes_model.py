@@ -104,7 +104,7 @@ class Base(nn.Module):
     "no-places",
     caught_by="embeddings",
     loses=10,
-    misconception="You leave the places out: your model cannot know an order.",
+    misconception="You left out the position embeddings: your model cannot know the order.",
 )
 class _NoPlaces(Base):
     def embed(self, ids):
@@ -116,7 +116,7 @@ class _NoPlaces(Base):
     "places-from-one",
     caught_by="embeddings",
     loses=10,
-    misconception="You count the places from 1. The first is 0.",
+    misconception="You number positions from 1. The first is 0.",
 )
 class _FromOne(Base):
     def embed(self, ids):
@@ -286,8 +286,8 @@ class _OneTooFar(Base):
     caught_by="attention",
     loses=5.5,
     misconception=(
-        "You set the scores ahead to 0 before the softmax. That is no mask: a score of 0 gets a"
-        " share, too. It takes minus infinity."
+        "You set masked scores to 0 before the softmax, so they still get attention weight. "
+        "Use minus infinity."
     ),
 )
 class _Zeros(Base):
@@ -541,8 +541,8 @@ def _(V, P, C, L, H, norm_first):
     caught_by="block",
     loses=3,
     misconception=(
-        "2 C parameters are missing in each block: either `qkv` has a bias of 3 C numbers, and not"
-        " of C, or one of the two norms is left out."
+        "Each block lacks 2 C parameters: the bias of `qkv` has size 3 C, or you left out one"
+        " of the two norms."
     ),
 )
 def _(V, P, C, L, H, norm_first):

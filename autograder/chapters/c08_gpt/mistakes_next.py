@@ -29,8 +29,8 @@ def _right(logits, ids, mask):
     caught_by="shift",
     loses=6,
     misconception=(
-        "You judge the logits at a place by the token at the same place, which the model has read."
-        " They bet on the one after it."
+        "You compare the logits at a position with the token at the same position. They "
+        "predict the next one."
     ),
 )
 def _(logits, ids, mask):
@@ -42,9 +42,7 @@ def _(logits, ids, mask):
     "shifted-twice",
     caught_by="shift",
     loses=6,
-    misconception=(
-        "You judge the logits at a place by the token two places on: the shift is made twice."
-    ),
+    misconception=("You shift twice: logits are compared with the token two positions later."),
 )
 def _(logits, ids, mask):
     return (
@@ -60,7 +58,8 @@ def _(logits, ids, mask):
     caught_by="shift",
     loses=6,
     misconception=(
-        "You judge the logits at a place by the token before it. They bet on the one after it."
+        "You shift the wrong way: logits are compared with the previous token. They predict "
+        "the next one."
     ),
 )
 def _(logits, ids, mask):
@@ -94,7 +93,7 @@ def _(logits, ids, mask):
     "divided-by-all-tokens",
     caught_by="shift",
     loses=6,
-    misconception="You divide by the number of tokens. A row has one bet less than it has tokens.",
+    misconception="You divide by the number of tokens. A sequence has one target fewer.",
 )
 def _(logits, ids, mask):
     return _prices(logits[:, :-1], ids[:, 1:])[mask[:, 1:]].sum() / mask.sum()
@@ -120,8 +119,7 @@ def _(logits, ids, mask):
     caught_by="rows",
     loses=3,
     misconception=(
-        "You flatten the batch and shift then, so that each row bets on the first token of the next"
-        " one."
+        "You flatten before you shift, so each sequence predicts the first token of the next one."
     ),
 )
 def _(logits, ids, mask):
@@ -135,7 +133,7 @@ def _(logits, ids, mask):
     "padding-counts",
     caught_by="padding",
     loses=3,
-    misconception="You leave `mask` aside, so padding is bet on too.",
+    misconception="You ignore `mask`, so padding counts as a target.",
 )
 def _(logits, ids, mask):
     return _mean(_prices(logits[:, :-1], ids[:, 1:]), torch.ones_like(mask[:, 1:]))
@@ -146,10 +144,7 @@ def _(logits, ids, mask):
     "mask-not-shifted",
     caught_by="padding",
     loses=3,
-    misconception=(
-        "Your mask says whether the token that bets is one. Asked is whether the one that is bet on"
-        " is: the last token's bet on padding counts with you."
-    ),
+    misconception=("You mask by the input token. Mask by the target: the last token has none."),
 )
 def _(logits, ids, mask):
     return _mean(_prices(logits[:, :-1], ids[:, 1:]), mask[:, :-1])
@@ -161,8 +156,8 @@ def _(logits, ids, mask):
     caught_by="padding",
     loses=3,
     misconception=(
-        "You leave the prices at padding out of the sum and divide by all places. Divide by the"
-        " number of bets."
+        "You leave padding out of the sum but divide by all positions. Divide by the number "
+        "of targets."
     ),
 )
 def _(logits, ids, mask):
@@ -187,7 +182,7 @@ def _(logits, ids, mask):
     caught_by="mean",
     loses=2,
     misconception=(
-        "You take each row's mean, and the mean of these. All bets of the batch weigh the same."
+        "You take the mean of the sequences' means. All targets of the batch have the same weight."
     ),
 )
 def _(logits, ids, mask):
@@ -216,10 +211,7 @@ def _(logits, ids, mask):
     "nothing-is-nan",
     caught_by="borders",
     loses=1,
-    misconception=(
-        "Where there is no bet you return the mean of no numbers, which is NaN. The loss is 0.0"
-        " then."
-    ),
+    misconception=("Without a target you return the mean of no numbers, which is NaN. Return 0.0."),
 )
 def _(logits, ids, mask):
     return _prices(logits[:, :-1], ids[:, 1:])[mask[:, 1:]].mean()

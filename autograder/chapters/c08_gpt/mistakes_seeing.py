@@ -38,7 +38,7 @@ def _judge(
     "shapes-only",
     caught_by="ahead",
     loses=5,
-    misconception="The test looks at the shape of the logits and never at a number.",
+    misconception="Your test checks the shape of the logits and never a value.",
 )
 def _(model):
     assert model(torch.arange(5)[None]).shape == (1, 5, SIZE)
@@ -164,7 +164,7 @@ def _(model):
     "own-token-not-asked",
     caught_by="blind",
     loses=1.5,
-    misconception="You don't ask whether a place sees its own token.",
+    misconception="You don't test whether a position sees its own token.",
 )
 def _(model):
     _judge(model, own=False)
@@ -175,7 +175,7 @@ def _(model):
     "moves-somewhere",
     caught_by="blind",
     loses=1.5,
-    misconception="You ask for a move at one place behind the change, not at each.",
+    misconception="You require a change at one position after the changed token, not at each.",
 )
 def _(model):
     _judge(model, blind=False)
@@ -193,7 +193,7 @@ def _(model):
     caught_by="ahead",
     loses=5,
     misconception=(
-        "You forbid that a place sees its own token. It does: only later ones are hidden."
+        "You reject models in which a position sees its own token. Only later tokens are masked."
     ),
 )
 def _(model):
@@ -212,7 +212,8 @@ def _(model):
     caught_by="some",
     loses=1,
     misconception=(
-        "You look at the place just before the change. What sees two tokens ahead passes."
+        "You compare only the position just before the change. A model that sees two tokens "
+        "ahead passes."
     ),
 )
 def _(model):
@@ -253,8 +254,7 @@ def _(model):
     caught_by="ahead",
     loses=4,
     misconception=(
-        "You compare the likeliest tokens. The numbers move long before another token is the"
-        " likeliest."
+        "You compare the argmax of the logits. Logits change long before the argmax does."
     ),
 )
 def _(model):

@@ -154,8 +154,7 @@ def _(task, texts, markers, pad):
     caught_by="orders",
     loses=1.5,
     misconception=(
-        "You turn the whole row round, ids and all. The two texts change places, and each stays as"
-        " it is."
+        "You reverse the whole sequence. Swap the two texts, and keep the order of ids in each."
     ),
 )
 def _(task, texts, markers, pad):
@@ -225,7 +224,7 @@ def _(task, texts, markers, pad):
     "padded-in-front",
     caught_by="padding",
     loses=1.5,
-    misconception="You fill up in front of a row. Padding stands behind the end marker.",
+    misconception="You pad on the left. Padding belongs after the end marker.",
 )
 def _(task, texts, markers, pad):
     ids, last = _filled(_rows(task, texts, markers), pad, front=True)
@@ -237,9 +236,7 @@ def _(task, texts, markers, pad):
     "end-after-padding",
     caught_by="padding",
     loses=1.5,
-    misconception=(
-        "You fill up before you set the end marker, so that padding stands inside the row."
-    ),
+    misconception=("You pad before you add the end marker, so padding lies inside the sequence."),
 )
 def _(task, texts, markers, pad):
     rows = _rows(task, texts, markers)
@@ -254,7 +251,7 @@ def _(task, texts, markers, pad):
     "filled-with-zero",
     caught_by="padding",
     loses=1.5,
-    misconception="You fill up with 0. The argument `pad` says with what.",
+    misconception="You pad with 0. Use the argument `pad`.",
 )
 def _(task, texts, markers, pad):
     return _filled(_rows(task, texts, markers), 0)
@@ -265,7 +262,9 @@ def _(task, texts, markers, pad):
     "last-place",
     caught_by="last",
     loses=0.5,
-    misconception="Your `last` is the last place of the tensor, where a short row has padding.",
+    misconception=(
+        "Your `last` is the last position of the tensor, where a short sequence has padding."
+    ),
 )
 def _(task, texts, markers, pad):
     ids, last = _filled(_rows(task, texts, markers), pad)
@@ -277,9 +276,7 @@ def _(task, texts, markers, pad):
     "lengths",
     caught_by="last",
     loses=0.5,
-    misconception=(
-        "Your `last` is each row's length. Places count from 0, so the end stands one before."
-    ),
+    misconception=("Your `last` is the length of each sequence. Positions start at 0: subtract 1."),
 )
 def _(task, texts, markers, pad):
     ids, last = _filled(_rows(task, texts, markers), pad)
@@ -393,9 +390,7 @@ def _(x, table, head, ids, last, labels, weight):
     "last-place",
     caught_by="padding",
     loses=3,
-    misconception=(
-        "You read the label at the last place, `x[:, -1]`. In a short row that is padding."
-    ),
+    misconception=("You read the label at `x[:, -1]`. In a short sequence that is padding."),
 )
 def _(x, table, head, ids, last, labels, weight):
     return cross_entropy(x[:, -1] @ head.T, labels) + weight * _bets(
@@ -408,7 +403,9 @@ def _(x, table, head, ids, last, labels, weight):
     "one-before",
     caught_by="label",
     loses=4.5,
-    misconception="You read the label one place before the last token, which has not seen it.",
+    misconception=(
+        "You read the label one position before the last token, a state that has not seen it."
+    ),
 )
 def _(x, table, head, ids, last, labels, weight):
     return _label(x, head, (last - 1).clamp(min=0), labels) + weight * _bets(
@@ -421,7 +418,7 @@ def _(x, table, head, ids, last, labels, weight):
     "bets-on-padding",
     caught_by="language",
     loses=3,
-    misconception="Your bets go on to the end of the tensor: padding is bet on, too.",
+    misconception="Your targets include padding. They end at `last`.",
 )
 def _(x, table, head, ids, last, labels, weight):
     return _label(x, head, last, labels) + weight * _bets(
@@ -435,8 +432,7 @@ def _(x, table, head, ids, last, labels, weight):
     caught_by="language",
     loses=3,
     misconception=(
-        "The last token of each row bets on padding with you: it is the token that is bet on that"
-        " has to be one."
+        "You mask by the input token, so the first padding counts as a target. Mask by the target."
     ),
 )
 def _(x, table, head, ids, last, labels, weight):
@@ -450,7 +446,7 @@ def _(x, table, head, ids, last, labels, weight):
     "no-bet-on-the-end",
     caught_by="language",
     loses=3,
-    misconception="You leave out the bet on each row's last token.",
+    misconception="You left out each sequence's last target.",
 )
 def _(x, table, head, ids, last, labels, weight):
     return _label(x, head, last, labels) + weight * _bets(
@@ -464,7 +460,8 @@ def _(x, table, head, ids, last, labels, weight):
     caught_by="language",
     loses=3,
     misconception=(
-        "You judge the vector at a place by the token at the same place. It bets on the next one."
+        "You compare the logits at a position with the token at the same position. They "
+        "predict the next one."
     ),
 )
 def _(x, table, head, ids, last, labels, weight):
@@ -481,8 +478,8 @@ def _(x, table, head, ids, last, labels, weight):
     caught_by="language",
     loses=3,
     misconception=(
-        "You take each row's mean price, and the mean of these. All bets of the batch weigh the"
-        " same."
+        "You take the mean of the sequences' mean losses. All targets of the batch have the "
+        "same weight."
     ),
 )
 def _(x, table, head, ids, last, labels, weight):
@@ -496,7 +493,7 @@ def _(x, table, head, ids, last, labels, weight):
     "bets-summed",
     caught_by="language",
     loses=3,
-    misconception="You add up the prices of the bets. Take their mean.",
+    misconception="You sum the next-token losses. Take their mean.",
 )
 def _(x, table, head, ids, last, labels, weight):
     return _label(x, head, last, labels) + weight * _bets(x, table, ids)[_asked(ids, last)].sum()
@@ -507,7 +504,7 @@ def _(x, table, head, ids, last, labels, weight):
     "weight-on-the-label",
     caught_by="label",
     loses=4.5,
-    misconception="You give the weight to the label loss. It belongs to the bets.",
+    misconception="You multiply the label loss by `weight`. It belongs to the next-token loss.",
 )
 def _(x, table, head, ids, last, labels, weight):
     return weight * _label(x, head, last, labels) + _bets(x, table, ids, _asked(ids, last))
@@ -542,7 +539,7 @@ def _(x, table, head, ids, last, labels, weight):
     "no-bet-is-nan",
     caught_by="borders",
     loses=0.5,
-    misconception="Where there is no bet you take the mean of no numbers, which is NaN.",
+    misconception="Without a target you take the mean of no numbers, which is NaN.",
 )
 def _(x, table, head, ids, last, labels, weight):
     return _label(x, head, last, labels) + (
@@ -575,9 +572,11 @@ def _first_best(numbers, num_bytes):
 @mistake(
     BEST,
     "no-shift",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
-    misconception="You judge a token by the logits at its own place, which are of the next one.",
+    misconception=(
+        "You score a token by the logits at its own position, which predict the next one."
+    ),
 )
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers, shift=0), num_bytes)
@@ -586,7 +585,7 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "first-token-only",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception="You look at each answer's first token alone.",
 )
@@ -597,9 +596,9 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "logits-added",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
-    misconception="You add up logits. They say nothing without the softmax of their place.",
+    misconception="You sum logits. Take the log-softmax first.",
 )
 def _(logits_of, prompt, answers, num_bytes):
     return _first_best(_sums(logits_of, prompt, answers, raw=True), num_bytes)
@@ -608,11 +607,10 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "first-token-left-out",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception=(
-        "You leave out the bet on each answer's first token, which stands at the prompt's last"
-        " place."
+        "You left out each answer's first token. Its logits are at the prompt's last position."
     ),
 )
 def _(logits_of, prompt, answers, num_bytes):
@@ -630,10 +628,10 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "without-the-prompt",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception=(
-        "You show the model the prompt's last token only. Each bet is made given the whole prompt."
+        "You give the model the prompt's last token only. Condition on the whole prompt."
     ),
 )
 def _(logits_of, prompt, answers, num_bytes):
@@ -643,11 +641,11 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "smallest",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception=(
-        "You take the smallest quotient. Logarithms of probabilities are negative, and the"
-        " likeliest answer has the largest."
+        "You take the lowest score. Log-probabilities are negative: the best answer has the "
+        "highest."
     ),
 )
 def _(logits_of, prompt, answers, num_bytes):
@@ -699,8 +697,8 @@ def _(logits_of, prompt, answers, num_bytes):
     caught_by="bytes",
     loses=2,
     misconception=(
-        "You add up the bets on the prompt, too. It is the same for all answers, and yet divided by"
-        " different numbers of bytes."
+        "You include the prompt's tokens. They are the same for all answers but divided by "
+        "different numbers of bytes."
     ),
 )
 def _(logits_of, prompt, answers, num_bytes):
@@ -724,7 +722,7 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "product-of-probabilities",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
     misconception="You multiply probabilities. In a long answer the product is 0 for all.",
 )
@@ -739,11 +737,9 @@ def _(logits_of, prompt, answers, num_bytes):
 @mistake(
     BEST,
     "without-the-prompts-beginning",
-    caught_by="bets",
+    caught_by="answer tokens",
     loses=4,
-    misconception=(
-        "You leave out the beginning of a long prompt. The answer is bet on given all of it."
-    ),
+    misconception=("You truncate a long prompt. Condition on all of it."),
 )
 def _(logits_of, prompt, answers, num_bytes):
     quotients = []

@@ -217,7 +217,7 @@ def _(p, g, m, v, t, rate, betas, eps, decay):
     "decay-without-the-rate",
     caught_by="decay",
     loses=2,
-    misconception="You take decay times the parameter away, without the rate.",
+    misconception="You subtract decay times the parameter without the learning rate.",
 )
 def _(*case):
     decay, rate = case[8], case[5]
@@ -229,9 +229,7 @@ def _(*case):
     "decay-in-the-quotient",
     caught_by="decay",
     loses=2,
-    misconception=(
-        "You divide the decay by the root of v, too. It stands beside the quotient, not in it."
-    ),
+    misconception=("You divide the decay by the root of v as well. It is outside the quotient."),
 )
 def _(*case):
     decay, rate = case[8], case[5]
@@ -279,8 +277,8 @@ def _clipped(mean, max_norm, length=None, longer=False):
     caught_by="mean",
     loses=5,
     misconception=(
-        "You take the mean of the parts' means: a part of one bet weighs as much as a part of a"
-        " hundred."
+        "You take the mean of the parts' means: one target weighs as much as a hundred in "
+        "another part."
     ),
 )
 def _(parts, counts, max_norm):
@@ -293,7 +291,7 @@ def _(parts, counts, max_norm):
     "divided-by-parts",
     caught_by="mean",
     loses=5,
-    misconception="You divide by the number of parts. It is the number of all bets.",
+    misconception="You divide by the number of parts. Divide by the number of all targets.",
 )
 def _(parts, counts, max_norm):
     return _clipped(_times(_sum(parts), 1 / len(parts)), max_norm)
@@ -304,7 +302,7 @@ def _(parts, counts, max_norm):
     "not-divided",
     caught_by="mean",
     loses=5,
-    misconception="You add up and don't divide by the number of bets.",
+    misconception="You don't divide by the number of targets.",
 )
 def _(parts, counts, max_norm):
     return _clipped(_sum(parts), max_norm)
@@ -326,10 +324,7 @@ def _(parts, counts, max_norm):
     "by-place-not-by-name",
     caught_by="mean",
     loses=3.5,
-    misconception=(
-        "You add up by place in the dictionaries. The names may come in another order: add up by"
-        " name."
-    ),
+    misconception=("You add entries by their order in the dictionaries. Add by name."),
 )
 def _(parts, counts, max_norm):
     try:

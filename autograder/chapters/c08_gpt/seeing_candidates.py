@@ -212,28 +212,27 @@ WRONG: dict[str, list[Model]] = {
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Model] = {
     (
-        "Your test accepts logits that have nothing to do with the tokens: it never complains, or "
-        "looks at shapes only. Is there an `assert` that is reached, outside of `try`, that "
-        "compares two answers?"
+        "Your test accepts logits that do not depend on the tokens. Is there a reachable "
+        "`assert`, outside `try`, that compares two outputs?"
     ): (noise),
     (
-        "Your test accepts a model that sees the whole text: change a token, and compare the "
-        "logits at the places before it."
+        "Your test accepts a model that sees the whole text. Change a token, and compare the "
+        "logits at earlier positions."
     ): (everything),
     (
-        "Your test accepts a model that is deaf to all tokens: ask that something moves, too, at "
-        "the changed place and behind it."
+        "Your test accepts a model that ignores all tokens. Require a change at the changed "
+        "position and after it."
     ): (deaf),
 }
 # What a test takes for right that rejects a right model.
 MISTAKEN: dict[str, Model] = {
     (
-        "It accepts a model that does not see the token at its own place: the logits at t depend "
-        "on the token at t, too."
+        "It accepts a model that does not see the token at its own position: logits at t "
+        "depend on token t as well."
     ): (strict),
     (
-        "It accepts a model that is deaf to all tokens: it asks that nothing moves at or behind "
-        "the changed place, where a right one must move."
+        "It accepts a model that ignores all tokens: it requires no change at or after the "
+        "changed position, where a correct one must change."
     ): (deaf),
 }
 # What a test asks for that accepts one right model and rejects this one.

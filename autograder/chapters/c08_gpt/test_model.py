@@ -19,7 +19,7 @@ gpt = exercise(
     "08.GPT",
     function="GPT",
     points=10,
-    see=f"{BOOK}/configurations#the-configuration-and-the-output-that-is-tied",
+    see=f"{BOOK}/configurations#the-configuration-and-the-tied-output",
     withhold=OURS | LIBRARIES | READY,
 )
 
@@ -138,9 +138,8 @@ def ask(
 @gpt.stage("embeddings", points=1.5)
 def test_tokens_and_places_are_added_and_read_by_the_same_table(student, rng):
     rule = (
-        "There is no block and no norm here: the row of the token and the row of its place, from"
-        " the left, are added, and the logits are the products of the sum with all rows of"
-        " `tokens`. Nothing is scaled."
+        "Without blocks and norm, add token and position embeddings; the logits are dot "
+        "products of the sum with all rows of `tokens`, without scaling."
     )
     for sizes, texts in (
         ((1, 1, 1), (1, 1)),
@@ -272,9 +271,8 @@ def with_large_scores(rng, V: int, T: int, C: int) -> tuple[dict[str, Tensor], T
 @gpt.stage("heads", points=1, after="attention")
 def test_each_head_has_its_own_columns(student, rng):
     rule = (
-        "Several heads: head h has the columns h D to (h + 1) D - 1 of queries, keys and values,"
-        " scores divided by the root of D = C / H, a softmax of its own; side by side again they go"
-        " through `out`. Keep the axes of places and columns apart: transpose, don't just reshape."
+        "Several heads: head h has columns h D to (h + 1) D - 1 and the scale 1 / sqrt(D), D "
+        "= C / H. Transpose positions and heads; do not just reshape."
     )
     for (V, P, C, H), texts in (
         ((5, 3, 8, 2), (1, 3)),
@@ -384,8 +382,8 @@ def test_there_may_be_many_blocks_and_many_models(student, rng):
                 rtol=1e-2,
                 atol=1e-3,
                 cause=(
-                    "The gradient of a parameter is another one than it should be: something is"
-                    " detached or made anew."
+                    "The gradient of a parameter is wrong: something is detached or built "
+                    "from new tensors."
                 ),
             )
     try:
@@ -494,8 +492,8 @@ def test_the_two_tables(student, rng):
         student,
         rng,
         "embeddings",
-        "Two tables with rows of C numbers: one row for each of the V tokens and one for each of"
-        " the P positions. The output is the first table once more, and is not counted again.",
+        "The embeddings have (V + P) C parameters: V tokens and P positions. The tied output "
+        "is not counted again.",
     )
 
 

@@ -14,7 +14,7 @@ next_token_loss = exercise(
     "08.next_token_loss",
     function="next_token_loss",
     points=6,
-    see=f"{BOOK}/next-token#by-hand-what-a-line-costs",
+    see=f"{BOOK}/next-token#the-objective",
     withhold=OURS | LIBRARIES,
 )
 
@@ -64,8 +64,8 @@ def graded(logits: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch
 @next_token_loss.stage("shift", points=2)
 def test_the_logits_at_a_place_are_of_the_token_after_it(student, rng):
     rule = (
-        "One row, no padding: the logits at place t are judged by the token at t + 1, with minus"
-        " the logarithm of what the softmax gives it, and the mean goes over the T - 1 bets."
+        "One sequence without padding: the loss is the mean cross-entropy of the T - 1 "
+        "targets; logits at t predict token t + 1."
     )
     for places, entries in (
         (2, 2),
@@ -93,7 +93,7 @@ def test_the_logits_at_a_place_are_of_the_token_after_it(student, rng):
         logits[..., column] = 20.0
         ask(
             student,
-            f"{rule} The first or the last token of the vocabulary is the likeliest.",
+            f"{rule} The first or the last token of the vocabulary has the highest logit.",
             (logits, ids.clamp(1, 298), mask),
         )
 
@@ -101,8 +101,8 @@ def test_the_logits_at_a_place_are_of_the_token_after_it(student, rng):
 @next_token_loss.stage("rows", points=1, after="shift")
 def test_no_row_bets_on_another_row(student, rng):
     rule = (
-        "Several rows without padding: the last logits of a row are of no token, and the first"
-        " token of a row is bet on by nobody. Shift within the rows, before you flatten them."
+        "Several sequences: a sequence's last logits have no target, and its first token is "
+        "none. Shift before you flatten."
     )
     for sizes in (
         (2, 2, 3),
@@ -118,9 +118,8 @@ def test_no_row_bets_on_another_row(student, rng):
 @next_token_loss.stage("padding", points=1)
 def test_nobody_bets_on_padding(student, rng):
     rule = (
-        "One row with padding behind its tokens: the bets are those on tokens. The last token's"
-        " logits would be a bet on padding, so the mask is shifted as the ids are: it is the token"
-        " that is bet on that counts."
+        "Padding is no target. Shift the mask as you shift the ids, so that it tells whether "
+        "the target is a token."
     )
     for places in (3, 5, 9, whole(rng, 6, 12)):
         for tokens in (2, places - 1):
@@ -143,8 +142,8 @@ def test_nobody_bets_on_padding(student, rng):
 @next_token_loss.stage("mean", points=1, after="padding")
 def test_every_bet_weighs_the_same(student, rng):
     rule = (
-        "Rows of different lengths: add up the prices of all bets of the batch, then divide by"
-        " their number. A mean of the rows' means gives the bets of a short row more weight."
+        "Sequences of different lengths: sum the losses of all targets, then divide by their "
+        "number. A mean of means favours short sequences."
     )
     for sizes in (
         (2, 4, 3),
@@ -177,12 +176,12 @@ def test_logits_may_be_huge_there_may_be_no_bet_and_the_loss_is_differentiated(s
         lost = 20_000.0 * torch.nn.functional.one_hot((answers + 1) % entries, entries) - 10_000.0
         ask(
             student,
-            f"{huge} A bet on what has -10,000 where another token has 10,000 costs 20,000.",
+            f"{huge} A target with logit -10,000, where another token has 10,000, costs 20,000.",
             (lost[:, [1, 2, 3, 4, 0]], answers, torch.ones(2, 5, dtype=torch.bool)),
         )
         ask(
             student,
-            f"{huge} Some bets cost 20,000 here, and some nothing.",
+            f"{huge} Some targets cost 20,000 here, and some nothing.",
             (
                 lost[:, [1, 2, 3, 4, 0]],
                 torch.where(torch.arange(5) > 2, (answers + 1) % entries, answers),
@@ -191,19 +190,16 @@ def test_logits_may_be_huge_there_may_be_no_bet_and_the_loss_is_differentiated(s
         )
     ask(
         student,
-        "With one token in the vocabulary every bet is won: the loss is 0.",
+        "With one token in the vocabulary every prediction is certain: the loss is 0.",
         texts(rng, 2, 3, 1),
     )
-    none = (
-        "There is nothing to bet on here, so the loss is 0.0. The mean of no numbers is NaN in"
-        " torch."
-    )
+    none = "There is no target here, so the loss is 0.0. The mean of no numbers is NaN in torch."
     for places in (1, 4):
         logits, ids, _ = texts(rng, 3, places, 4)
         ask(student, none, (logits, ids, (torch.arange(places) < 1).expand(3, places).clone()))
     ask(
         student,
-        "A row of one token has no bet, and the other row has.",
+        "A sequence of one token has no target, and the other one has.",
         (
             normal(rng, 2, 3, 4),
             counts(rng, 0, 3, 2, 3),
@@ -211,8 +207,8 @@ def test_logits_may_be_huge_there_may_be_no_bet_and_the_loss_is_differentiated(s
         ),
     )
     rule = (
-        "The gradient reaches the logits that a bet was made with. `.item()`, `.detach()`,"
-        " `no_grad` and a tensor that is made anew cut it off."
+        "The gradient must reach the logits. `.item()`, `.detach()`, `no_grad` and "
+        "`torch.tensor(...)` cut it off."
     )
     case = texts(rng, 3, 5, 4, ragged=True)
     ask_gradients(student, "next_token_loss", case, {0: graded(*case)}, rule)

@@ -13,7 +13,7 @@ writing_a_test = exercise(
     function="test_causal",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/next-token#take-the-mask-off",
+    see=f"{BOOK}/next-token#without-the-mask",
     withhold=OURS | LIBRARIES,
 )
 
@@ -39,8 +39,8 @@ def test_a_test_stops_models_that_see_ahead(student, rng):
         student,
         "ahead",
         rng,
-        "A model that sees later tokens passes your test: change a token, and compare the logits in"
-        " all columns at all places before it, in a text of several tokens.",
+        "Your test accepts a model that sees later tokens. Change a token, and compare all "
+        "columns of the logits at all earlier positions.",
     )
 
 
@@ -50,9 +50,8 @@ def test_a_test_stops_models_that_see_ahead_somewhere(student, rng):
         student,
         "some",
         rng,
-        "A model passes your test that sees ahead at one place only, or is moved by a few"
-        " hundredths: change each token in turn, the last one too, look at each place before it,"
-        " and take a tolerance of about 0.001.",
+        "Your test accepts a model that sees ahead at one position only, or slightly. Change "
+        "each token in turn, compare all earlier positions, with tolerance 0.001.",
     )
 
 
@@ -73,16 +72,15 @@ def test_a_test_stops_models_that_do_not_see_all(student, rng):
         student,
         "blind",
         rng,
-        "A model passes your test that does not see all tokens up to its place: for each token that"
-        " you change, the logits must move at its own place and at each one behind it, at every"
-        " length.",
+        "Your test accepts a model that ignores a visible token. For each changed token, "
+        "require a change at its position and every later one, at every length.",
     )
 
 
 short_answer(
     "08.becomes_money",
     points=4,
-    see=f"{BOOK}/next-token#what-is-lost-without-the-right-side",
+    see=f"{BOOK}/next-token#what-a-left-to-right-state-cannot-know",
     rubric={
         "where": (
             1,
@@ -103,9 +101,10 @@ short_answer(
         "what is paid for": (
             1,
             (
-                "names what GPT gets: each token of a text is a bet, T - 1 in one pass, where BERT"
-                " has its blanks only; and it can write, since nothing that it has read has to be"
-                " read again when a token is added (half for one of the two)"
+                "names what GPT gains: each token of a text is a target, T - 1 in one pass, "
+                "where BERT has its masked tokens only; and it can generate, since nothing "
+                "that it has read has to be read again when a token is added (half for one of"
+                " the two)"
             ),
         ),
         "advice": (
@@ -125,8 +124,8 @@ short_answer(
             " bidirectional. In the deeper layers GPT understands that bank is money. I would use"
             " the last layer's vector of bank, because it has the most context.",
             {"BERT": 0.5},
-            "That BERT sees both sides is said, not what it changes. Layers do not help: bank never"
-            " sees lends. The advice takes the one vector that cannot know.",
+            "You name that BERT sees both sides, not what it changes. Layers do not help: "
+            "bank never sees lends. The advice takes the one vector that cannot know.",
         ),
         Sample(
             "Half",
@@ -143,18 +142,19 @@ short_answer(
             " The price pays for generating: GPT can continue a text token by token. For one vector"
             " I would take the last token's, it has seen everything.",
             {"where": 1, "BERT": 1, "what is paid for": 0.5, "advice": 1},
-            "Rows 1, 2 and 4 in full. Of what GPT gets the bets are missing: T - 1 of them in one"
-            " pass of training.",
+            "Rows 1, 2 and 4 in full. Of what GPT gains, the targets are missing: T - 1 of "
+            "them in one pass of training.",
         ),
         Sample(
             "Strong",
-            "Up to bank both sentences are one text to GPT: its vector there is equal in all"
-            " layers, a deeper layer sees only vectors that are equal too. lends is the first place"
-            " that can tell, money the next. BERT lets bank look at lends already in its first"
-            " layer. For its price GPT gets T - 1 questions from T tokens in one pass, BERT one in"
-            " seven; and when a token is added no old vector changes, so it can write and keep what"
-            " it has. Meaning of bank from a GPT: read it at the end of the sentence, or write the"
-            " sentence twice and take the second bank, or use BERT.",
+            "Up to bank both sentences are one text to GPT: its vector there is equal in all "
+            "layers, a deeper layer sees only vectors that are equal too. lends is the first "
+            "position that can tell, money the next. BERT lets bank attend to lends already "
+            "in its first layer. For its price GPT gets T - 1 questions from T tokens in one "
+            "pass, BERT one in seven; and when a token is added no old vector changes, so it "
+            "can generate and keep what it has. Meaning of bank from a GPT: read it at the "
+            "end of the sentence, or write the sentence twice and take the second bank, or "
+            "use BERT.",
             {"where": 1, "BERT": 1, "what is paid for": 1, "advice": 1},
             "All four rows, each with its reason.",
         ),

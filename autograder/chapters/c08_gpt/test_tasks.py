@@ -195,8 +195,8 @@ def test_short_rows_are_filled_up_behind_their_end(student, rng):
 @task_rows.stage("last", points=0.5, after="markers")
 def test_the_vector_is_read_at_the_end_marker(student, rng):
     rule = (
-        "`last` is the place of each row's end marker, counted from 0: before the padding, however"
-        " the ids look there. A text may be empty, and its row has its markers all the same."
+        "`last` is the position of each sequence's end marker, from 0, before the padding. An"
+        " empty text still has its markers."
     )
     ask_rows(
         student, f"{rule} This is the case by hand.", "choice", [[5, 6], [7], [8, 9]], last=True
@@ -239,7 +239,7 @@ joint_loss = exercise(
     "08.joint_loss",
     function="joint_loss",
     points=6,
-    see=f"{BOOK}/tasks#by-hand-the-joint-loss",
+    see=f"{BOOK}/tasks#the-joint-loss",
     withhold=OURS | LIBRARIES,
 )
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
@@ -320,7 +320,7 @@ def test_the_label_is_read_from_the_last_token(student, rng):
     head[-1] = 10.0
     ask_joint(
         student,
-        f"{rule} There are 300 labels, and the last one is the likeliest.",
+        f"{rule} There are 300 labels, and the last one has the highest logit.",
         (x.abs(), table, head, *rest),
     )
 
@@ -328,8 +328,8 @@ def test_the_label_is_read_from_the_last_token(student, rng):
 @joint_loss.stage("padding", points=1.5, after="label")
 def test_the_last_token_is_not_the_last_place(student, rng):
     rule = (
-        "The weight is 0 here and rows have padding at their ends: the label is read at the place"
-        " that `last` gives for each row, and what stands behind it plays no part."
+        "The weight is 0 and sequences are padded: read the label at the position `last`. "
+        "What follows has no influence."
     )
     for sizes in (
         (1, 3, 4, 5, 2),
@@ -353,9 +353,8 @@ def test_the_last_token_is_not_the_last_place(student, rng):
 @joint_loss.stage("language", points=1.5)
 def test_the_next_tokens_are_bet_on(student, rng):
     rule = (
-        "There is one label only, whose loss is 0, so the loss of the next tokens is alone:"
-        " exercise 1's, on the products of the vectors with the rows of `table`. No bet on padding,"
-        " none behind the last token, and all bets of the batch weigh the same."
+        "With one label, only the next-token loss remains: exercise 1's, on `x @ table.T`. "
+        "Padding is no target, and all targets have the same weight."
     )
     for sizes in (
         (1, 2, 2, 3),
@@ -371,7 +370,9 @@ def test_the_next_tokens_are_bet_on(student, rng):
             ask_joint(student, rule, tuned(rng, *sizes, 1, ragged=ragged, weight=1.0))
     x, table, *rest = tuned(rng, 2, 3, 2, 300, 1, weight=1.0)
     table[-1] = 10.0
-    ask_joint(student, f"{rule} The last of 300 tokens is the likeliest.", (x.abs(), table, *rest))
+    ask_joint(
+        student, f"{rule} The last of 300 tokens has the highest logit.", (x.abs(), table, *rest)
+    )
     first, second = tuned(rng, 3, 5, 4, 6, 1, True, 1.0), tuned(rng, 3, 5, 4, 6, 1, False, 1.0)
     for case in [*one_changed(first, second), *look_alikes(second)]:
         ask_joint(student, rule, case)
@@ -380,8 +381,8 @@ def test_the_next_tokens_are_bet_on(student, rng):
 @joint_loss.stage("joint", points=1, after="label")
 def test_the_weight_belongs_to_the_bets(student, rng):
     rule = (
-        "The label loss plus the weight times the loss of the bets: the weight is the bets', and"
-        " the two means are taken apart."
+        "The loss is the label loss plus `weight` times the next-token loss, each with its "
+        "own mean."
     )
     for weight in (0.5, 2.0, 10.0, 0.1 * whole(rng, 3, 30)):
         for ragged in (False, True):
@@ -398,8 +399,8 @@ def test_the_weight_belongs_to_the_bets(student, rng):
 @joint_loss.stage("borders", points=0.5, after="joint")
 def test_there_may_be_no_bet_logits_may_be_huge_and_all_learn(student, rng):
     none = (
-        "No row has a second token, so there is no bet, and the loss is the label loss. The mean of"
-        " no numbers is NaN in torch."
+        "No sequence has a second token, so there is no target, and the loss is the label "
+        "loss. The mean of no numbers is NaN."
     )
     ask_joint(student, none, tuned(rng, 3, 1, 4, 5, 3, weight=0.5))
     case = tuned(rng, 3, 4, 4, 5, 3, weight=0.5)
@@ -424,7 +425,7 @@ def test_there_may_be_no_bet_logits_may_be_huge_and_all_learn(student, rng):
         )
     ask_joint(
         student,
-        "With one token in the vocabulary every bet is won.",
+        "With one token in the vocabulary every prediction is certain.",
         tuned(rng, 3, 4, 4, 1, 3, True, 0.5),
     )
     rule = (
@@ -450,7 +451,7 @@ best_answer = exercise(
     "08.best_answer",
     function="best_answer",
     points=4,
-    see=f"{BOOK}/tasks#by-hand-which-answer-is-likelier",
+    see=f"{BOOK}/tasks#zero-shot-scoring",
     withhold=OURS | LIBRARIES,
 )
 ENTRIES = 7
@@ -597,17 +598,15 @@ def by_tokens(reader, prompt, answers, num_bytes) -> int:
 
 
 def by_first_longest(found: list[float]) -> int:
-    """The place of the first largest."""
+    """The index of the first largest."""
     return found.index(max(found))
 
 
-@best_answer.stage("bets", points=2)
+@best_answer.stage("answer tokens", points=2)
 def test_the_answers_tokens_are_bet_on_given_all_before(student, rng):
     rule = (
-        "All answers here have as many tokens and as many bytes. Add up the logarithms of the"
-        " softmax at the answer's own tokens: the bet on a token stands one place before it, so"
-        " that on the answer's first token stands at the last place of the prompt. The prompt's"
-        " tokens don't count."
+        "Sum the log-softmax at the answer's tokens only. A token's logits are one position "
+        "earlier; the first token's are at the prompt's last position."
     )
     for prompt, length, number in (
         (1, 1, 2),
@@ -655,7 +654,7 @@ def test_the_answers_tokens_are_bet_on_given_all_before(student, rng):
     )
 
 
-@best_answer.stage("bytes", points=1, after="bets")
+@best_answer.stage("bytes", points=1, after="answer tokens")
 def test_the_sum_is_divided_by_the_bytes(student, rng):
     rule = (
         "Answers of different lengths: the sum over an answer's tokens is divided by the bytes of"
@@ -706,7 +705,7 @@ def test_the_sum_is_divided_by_the_bytes(student, rng):
             ask_answer(student, rule, case)
 
 
-@best_answer.stage("borders", points=1, after="bets")
+@best_answer.stage("borders", points=1, after="answer tokens")
 def test_ties_single_answers_and_huge_logits(student, rng):
     tie = "Of equal quotients the first counts."
     for _ in range(3):
@@ -732,11 +731,11 @@ def test_ties_single_answers_and_huge_logits(student, rng):
             )
     for length in (1, 4):
         ask_answer(
-            student, "There is a single answer: its place is 0.", question(rng, 2, [length], [3])
+            student, "There is a single answer: its index is 0.", question(rng, 2, [length], [3])
         )
     huge = (
-        "Logits may be as large as 10,000, and one place's are much larger than the next one's:"
-        " take `log_softmax`, not the logits themselves and not the logarithm of a softmax."
+        "Logits reach 10,000 and differ in size between positions: use `log_softmax`, not logits"
+        " and not the log of a softmax."
     )
     for scale in (200.0, 900.0):
         for lengths in ([2, 2, 2], [1, 1], [4, 4, 4, 4]):

@@ -20,7 +20,7 @@ adamw_step = exercise(
     "08.adamw_step",
     function="adamw_step",
     points=5,
-    see=f"{BOOK}/training#the-step",
+    see=f"{BOOK}/training#adamw",
     withhold=OURS | LIBRARIES | OPTIMIZERS,
 )
 
@@ -85,8 +85,8 @@ def ask(student, cause: str, case: tuple, places: tuple[int, ...] = (0, 1, 2)) -
 @adamw_step.stage("means", points=1)
 def test_two_running_means(student, rng):
     rule = (
-        "m goes on as a running mean of the gradient, v of its square, each with a beta of its own."
-        " They are returned without hats, and the decay plays no part in them."
+        "m is the running mean of the gradient, v of its square, each with its own beta. Return"
+        " them without bias correction and without decay."
     )
     for shape in SHAPES:
         ask(student, rule, state(rng, shape, whole(rng, 2, 30)), (1, 2))
@@ -106,9 +106,8 @@ def test_two_running_means(student, rng):
 @adamw_step.stage("step", points=1.5, after="means")
 def test_the_parameter_moves_by_the_quotient_of_the_corrected_means(student, rng):
     rule = (
-        "There is no decay here. Both means are corrected for having begun at 0: divided by one"
-        " minus the beta to the power of t, where the first step is t = 1. The parameter goes down"
-        " by the rate times the corrected m, divided by the root of the corrected v."
+        "Without decay, p falls by the learning rate times corrected m over the root of corrected"
+        " v. Correct by dividing by 1 - beta ** t; t is 1 at first."
     )
     for t in (1, 2, 3, 10, 300, 1_000_000):
         ask(student, rule, state(rng, (2, 3), t))
@@ -148,8 +147,8 @@ def test_eps_is_added_to_the_root(student, rng):
 @adamw_step.stage("decay", points=2, after="step")
 def test_the_decay_acts_on_the_parameter_alone(student, rng):
     rule = (
-        "With a decay, the old parameter itself goes down by rate times decay times its value:"
-        " outside of the quotient, beside the step of Adam."
+        "Weight decay subtracts learning rate times decay times the old parameter, outside Adam's"
+        " quotient."
     )
     one, two = torch.tensor([1.0]), torch.tensor([2.0])
     ask(
@@ -180,7 +179,7 @@ combine = exercise(
     "08.combine",
     function="combine",
     points=5,
-    see=f"{BOOK}/training#by-hand-a-rate-a-sum-a-length",
+    see=f"{BOOK}/training#the-gradient-of-a-step",
     withhold=OURS | LIBRARIES | OPTIMIZERS,
 )
 Parts = list[dict[str, torch.Tensor]]
@@ -223,7 +222,8 @@ def ask_mean(
 ) -> None:
     """Compare the gradients, or both answers."""
     given = (
-        f"{len(parts)} parts with {sum(counts)} bets, {len(parts[0])} names, max_norm {max_norm:g}"
+        f"{len(parts)} parts with {sum(counts)} targets, {len(parts[0])} names,"
+        f" max_norm {max_norm:g}"
     )
     came, right = (
         expect(student.combine(parts, counts, max_norm), given=given).unpacks(2),
@@ -237,8 +237,8 @@ def ask_mean(
 @combine.stage("mean", points=2)
 def test_the_sum_over_all_parts_by_the_number_of_all_bets(student, rng):
     rule = (
-        "max_norm is out of reach here. Add up the gradients of all parts, name by name, and divide"
-        " by the number of all bets: each bet weighs the same, whatever part it is in."
+        "Sum the gradients of all parts by name and divide by the number of all targets. max_norm"
+        " is out of reach here."
     )
     for number in (1, 2, 3, 5, whole(rng, 4, 9)):
         ask_mean(student, rule, *batch(rng, number), 1e6)
@@ -252,7 +252,10 @@ def test_the_sum_over_all_parts_by_the_number_of_all_bets(student, rng):
         1e6,
     )
     ask_mean(
-        student, f"{rule} A part without a bet adds nothing.", *batch(rng, 3, counts=[3, 0, 4]), 1e6
+        student,
+        f"{rule} A part without a target adds nothing.",
+        *batch(rng, 3, counts=[3, 0, 4]),
+        1e6,
     )
     parts, counts = batch(rng, 3)
     ask_mean(
@@ -303,7 +306,7 @@ def test_the_length_of_all_together_before_it_is_cut(student, rng):
 
     def ask_length(parts: Parts, counts: list[int], max_norm: float, cause: str = rule) -> None:
         given = (
-            f"{len(parts)} parts with {sum(counts)} bets, {len(parts[0])} names, max_norm"
+            f"{len(parts)} parts with {sum(counts)} targets, {len(parts[0])} names, max_norm"
             f" {max_norm:g}"
         )
         came = expect(student.combine(parts, counts, max_norm), given=given).unpacks(2)

@@ -98,6 +98,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "bent-shares": {"model", "tokens", "examples", "presets"},
     "beam-tree": {"model", "tables", "examples"},
     "chain-votes": {"models", "most", "examples"},
+    "minhash-bands": {"texts", "size", "bands", "rows", "task"},
     "clipped-ratio": {"clip", "most", "run", "tested"},
     "rule-beliefs": {"model", "rules", "examples"},
     "before-after": {"models", "examples", "most", "temperature"},

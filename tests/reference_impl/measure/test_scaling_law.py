@@ -88,3 +88,23 @@ def test_one_failed_run_among_noisy_ones_moves_the_law_little():
 def test_runs_that_fix_no_law_are_refused(runs, words):
     with pytest.raises(ScalingLawError, match=words):
         fit_scaling_law(runs)
+
+
+def test_without_inference_the_cheapest_model_of_a_loss_is_the_best_of_its_budget():
+    for flops in (1e20, 6e23):
+        best = CHINCHILLA.optimal(flops)
+        assert CHINCHILLA.cheapest(CHINCHILLA.loss(*best), 0) == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize("inference_tokens", [1e11, 2e12, 1e14])
+def test_with_inference_no_neighbouring_size_of_equal_loss_is_cheaper(inference_tokens):
+    best = CHINCHILLA.optimal(6e22)
+    loss = CHINCHILLA.loss(*best)
+    size, tokens = CHINCHILLA.cheapest(loss, inference_tokens)
+    assert size < best[0] and tokens > best[1]
+    assert CHINCHILLA.loss(size, tokens) == pytest.approx(loss)
+    for other in (0.9 * size, 1.1 * size):
+        left = loss - CHINCHILLA.floor - CHINCHILLA.a / other**CHINCHILLA.alpha
+        needed = (CHINCHILLA.b / left) ** (1 / CHINCHILLA.beta)
+        total = other * (6 * needed + 2 * inference_tokens)
+        assert total > size * (6 * tokens + 2 * inference_tokens)

@@ -7,6 +7,7 @@ from transformers import (
     get_cosine_schedule_with_warmup,
     get_cosine_with_min_lr_schedule_with_warmup,
     get_linear_schedule_with_warmup,
+    get_wsd_schedule,
 )
 
 from reference_impl.training.schedules import learning_rate
@@ -37,6 +38,17 @@ def rates_of(make):
         ),
         ("linear", lambda o, w: get_linear_schedule_with_warmup(o, w, STEPS), 0.0),
         ("constant", lambda o, w: get_constant_schedule_with_warmup(o, w), 0.0),
+        (
+            "wsd",
+            lambda o, w: get_wsd_schedule(
+                o,
+                num_warmup_steps=w,
+                num_decay_steps=3,  # a fifth of 17
+                num_training_steps=STEPS,
+                decay_type="linear",
+            ),
+            0.0,  # transformers warms up from the minimum, we from 0
+        ),
     ],
 )
 def test_the_rate_of_every_step_is_that_of_transformers(name, make, minimum, warmup):
@@ -49,6 +61,11 @@ def test_a_linear_decay_ends_at_the_minimum_and_is_half_way_in_the_middle():
     assert learning_rate(10, 10, 1.0, 2, "linear", 0.2) == 0.2
 
 
+def test_wsd_is_constant_until_the_last_fifth_and_ends_at_the_minimum():
+    rates = [learning_rate(step, 10, 1.0, 2, "wsd", 0.2) for step in range(11)]
+    assert rates == pytest.approx([0, 0.5, 1, 1, 1, 1, 1, 1, 1, 0.6, 0.2])
+
+
 def test_a_schedule_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(ValueError, match="'step' is none of cosine, linear, constant"):
+    with pytest.raises(ValueError, match="'step' is none of cosine, linear, constant, wsd"):
         learning_rate(0, 10, 1.0, 0, "step")
