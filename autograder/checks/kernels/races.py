@@ -1,0 +1,65 @@
+"""Data races between the program instances of one launch.
+
+Two instances race when they access one element, at least one of them stores, and not
+both accesses are atomic. Instances of a launch are not ordered, so no order of running
+them matters here: only who accessed what. The interpreter runs them one after another,
+and each access is compared with those of all earlier instances.
+
+Not here: order that a kernel makes itself with atomics (a lock, a last instance that
+adds up what the others stored). No exercise needs it, and it counts as a race.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+LOAD, STORE, ATOMIC = range(3)
+RIVALS = {LOAD: (STORE, ATOMIC), STORE: (LOAD, STORE, ATOMIC), ATOMIC: (LOAD, STORE)}
+DOES = ("loads it", "stores it", "changes it atomically")
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two accesses of one address: the earlier and the later instance, and their kinds."""
+
+    address: int
+    instances: tuple[int, int]
+    kinds: tuple[int, int]
+
+
+class Races:
+    """For each element of a launch, the first instance that accessed it in each way.
+
+    Instances are numbered from 1; 0 is nobody.
+    """
+
+    def __init__(self, tensors: Iterable[Tensor]):
+        memories: dict[int, tuple[int, int]] = {}
+        for tensor in tensors:
+            memory, unit = tensor.untyped_storage(), tensor.element_size()
+            _, other = memories.get(memory.data_ptr(), (0, unit))
+            memories[memory.data_ptr()] = memory.nbytes(), min(unit, other)
+        self._first = {
+            (begin, length, unit): np.zeros((3, -(-length // unit)), dtype=np.int32)
+            for begin, (length, unit) in memories.items()
+        }
+
+    def access(self, kind: int, instance: int, addresses: np.ndarray, width: int) -> Race | None:
+        """Note an access of `width` bytes at each address; a race that it makes."""
+        race = None
+        for (begin, length, unit), first in self._first.items():
+            inside = (addresses >= begin) & (addresses < begin + length)
+            places = (addresses[inside] - begin) // unit
+            places = (places[:, None] + np.arange(width // unit)).ravel()
+            for rival in RIVALS[kind]:
+                others = first[rival][places]
+                raced = (others > 0) & (others != instance)
+                if race is None and raced.any():
+                    at = raced.argmax()
+                    address = begin + int(places[at]) * unit
+                    race = Race(address, (int(others[at]), instance), (rival, kind))
+            free = places[first[kind][places] == 0]
+            first[kind][free] = instance
+        return race
