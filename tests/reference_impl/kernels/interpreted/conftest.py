@@ -10,11 +10,13 @@ found, an element left out is a NaN.
 """
 
 import itertools
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from autograder.checks.kernels.interpreter import Harness
 from reference_impl.kernels.backend import interpreting
 
 COMPILED = torch.cuda.is_available() and not interpreting()
@@ -71,6 +73,14 @@ def canaries(monkeypatch):
     for buffer in buffers:
         outside = torch.cat([buffer[:BAND], buffer[-BAND:]])
         assert (outside == CANARY).all(), "a kernel wrote outside of its output"
+
+
+@pytest.fixture(autouse=True)
+def watched():
+    """Watch interpreted kernels for data races and accesses outside their tensors."""
+    with nullcontext() if COMPILED else Harness([], seed=1) as harness:
+        yield
+    assert COMPILED or harness.complaint == ""
 
 
 @pytest.fixture
