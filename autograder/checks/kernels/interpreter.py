@@ -357,9 +357,13 @@ class Harness:
         addresses = self._inside(STRAYS[kind], pointers, mask)
         width = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
         if race := self._races.access(kind, self._instance, addresses, width):
-            self.complaint = self.complaint or self._said(race)
-            raise RuntimeError(self.complaint)
+            self._found(race)
         return addresses
+
+    def _found(self, race: Race) -> None:
+        """Refuse the launch for a data race."""
+        self.complaint = self.complaint or self._said(race)
+        raise RuntimeError(self.complaint)
 
     def _said(self, race: Race) -> str:
         earlier, later = (str(self._named(one)).replace(" ", "") for one in race.instances)

@@ -5,9 +5,13 @@ import re
 import pytest
 import torch
 
+from autograder.authoring.catalogue import assignment
 from autograder.checks.kernels.interpreter import interpret
 from autograder.checks.kernels.races import ATOMIC, LOAD, STORE, Race, Races
+from autograder.checks.messages import first_failure
+from autograder.checks.protocol import LocalStudent, run_exercise
 from autograder.checks.student.failed import Failed
+from reference_impl.kernels.backend import tl, triton
 from tests.autograder.kernels.clean_kernels import CLEAN
 from tests.autograder.kernels.racy_kernels import RACY
 
@@ -50,3 +54,22 @@ def test_two_accesses_race_unless_both_load_or_both_are_atomic(earlier, later):
     found = races.access(later, 2, address, 4)
     harmless = earlier == later and earlier != STORE
     assert found == (None if harmless else Race(int(address[0]), (1, 2), (earlier, later)))
+
+
+@triton.jit
+def overlapping_kernel(x, y, out, length, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, 2 * BLOCK)
+    inside = at < length
+    tl.store(out + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
+
+
+def overlapping_add(x, y, out, block):
+    overlapping_kernel[(triton.cdiv(len(x), block),)](x, y, out, len(x), BLOCK=block)
+
+
+def test_right_sums_by_racing_instances_fail_the_first_stage_with_several():
+    exercise = assignment("13").exercises["13.add"]
+    result = run_exercise(exercise, LocalStudent({"add": overlapping_add}))
+    failed = first_failure(result.stages)
+    assert (failed.name, failed.earned) == ("several blocks", 0)
+    assert SAID.search(failed.cause), failed

@@ -53,8 +53,19 @@ def contiguous_strides(shape):
     )
 
 
+@pytest.fixture
+def watched():
+    """Watch interpreted kernels for data races and accesses outside their tensors.
+
+    Set up before `monkeypatch`, so that what a test patches is undone before this.
+    """
+    with nullcontext() if COMPILED else Harness([], seed=1) as harness:
+        yield
+    assert COMPILED or harness.complaint == ""
+
+
 @pytest.fixture(autouse=True)
-def canaries(monkeypatch):
+def canaries(watched, monkeypatch):
     """Watch what kernels allocate by torch.empty; any change outside of it fails the test."""
     buffers = []
 
@@ -73,14 +84,6 @@ def canaries(monkeypatch):
     for buffer in buffers:
         outside = torch.cat([buffer[:BAND], buffer[-BAND:]])
         assert (outside == CANARY).all(), "a kernel wrote outside of its output"
-
-
-@pytest.fixture(autouse=True)
-def watched():
-    """Watch interpreted kernels for data races and accesses outside their tensors."""
-    with nullcontext() if COMPILED else Harness([], seed=1) as harness:
-        yield
-    assert COMPILED or harness.complaint == ""
 
 
 @pytest.fixture
