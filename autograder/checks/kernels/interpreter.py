@@ -316,19 +316,20 @@ class Harness:
         parameters = [
             f"`{name}`" for name in original.args[0].arg_names
         ]  # of the kernel, by the student's names
-        self._tensors = [
-            (name, tensor)
-            for name, tensor in [
-                *zip(parameters, on_host),
-                *((f"`{name}`", one) for name, one in named_on_host.items()),
-            ]
-            if isinstance(tensor, Tensor)
+        given = [
+            *zip(parameters, on_host),
+            *((f"`{name}`", one) for name, one in named_on_host.items()),
         ]
-        self._names = [(name, self._addresses(tensor)) for name, tensor in self._tensors]
-        if sum(len(found) for _, found in self._names) > MAX_ELEMENTS:
+        described = [(name, getattr(one, "base", one)) for name, one in given]  # or a descriptor
+        self._tensors = [(name, one) for name, one in described if isinstance(one, Tensor)]
+        reached = sum(
+            one.untyped_storage().nbytes() // one.element_size() for _, one in self._tensors
+        )
+        if reached > MAX_ELEMENTS:
             raise Failed(
                 "unreadable", f"The tensors of one launch have more than {MAX_ELEMENTS:,} numbers."
             )
+        self._names = [(name, self._addresses(tensor)) for name, tensor in self._tensors]
         self._races = Races(tensor for _, tensor in self._tensors)
         return on_host, named_on_host
 
@@ -356,13 +357,13 @@ class Harness:
         """
         addresses = self._inside(STRAYS[kind], pointers, mask)
         width = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-        if race := self._races.access(kind, self._instance, addresses, width):
-            self._found(race)
+        if races := self._races.access(kind, self._instance, addresses, width):
+            self._found(races)
         return addresses
 
-    def _found(self, race: Race) -> None:
+    def _found(self, races: list[Race]) -> None:
         """Refuse the launch for a data race."""
-        self.complaint = self.complaint or self._said(race)
+        self.complaint = self.complaint or self._said(races[0])
         raise RuntimeError(self.complaint)
 
     def _said(self, race: Race) -> str:
@@ -386,7 +387,7 @@ class Harness:
         name, tensor = next(
             (name, tensor)
             for (name, tensor), (_, allowed) in zip(self._tensors, self._names)
-            if np.isin(address, allowed)
+            if ((allowed <= address) & (address < allowed + tensor.element_size())).any()
         )
         return f"element {(address - tensor.data_ptr()) // tensor.element_size()} of {name}"
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 LOAD, STORE, ATOMIC = range(3)
 RIVALS = {LOAD: (STORE, ATOMIC), STORE: (LOAD, STORE, ATOMIC), ATOMIC: (LOAD, STORE)}
+MOST = 64  # races of one access that are named
 DOES = ("loads it", "stores it", "changes it atomically")
 
 
@@ -46,20 +47,22 @@ class Races:
             for begin, (length, unit) in memories.items()
         }
 
-    def access(self, kind: int, instance: int, addresses: np.ndarray, width: int) -> Race | None:
-        """Note an access of `width` bytes at each address; a race that it makes."""
-        race = None
+    def access(
+        self, kind: int, instance: int, addresses: np.ndarray, width: int
+    ) -> list[Race]:
+        """Note an access of `width` bytes at each address; the races that it makes."""
+        found = []
         for (begin, length, unit), first in self._first.items():
             inside = (addresses >= begin) & (addresses < begin + length)
             places = (addresses[inside] - begin) // unit
             places = (places[:, None] + np.arange(width // unit)).ravel()
             for rival in RIVALS[kind]:
                 others = first[rival][places]
-                raced = (others > 0) & (others != instance)
-                if race is None and raced.any():
-                    at = raced.argmax()
+                raced = np.flatnonzero((others > 0) & (others != instance))
+                for at in raced[:MOST]:
+                    instances = (int(others[at]), instance)
                     address = begin + int(places[at]) * unit
-                    race = Race(address, (int(others[at]), instance), (rival, kind))
+                    found.append(Race(address, instances, (rival, kind)))
             free = places[first[kind][places] == 0]
             first[kind][free] = instance
-        return race
+        return found
