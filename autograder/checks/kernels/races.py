@@ -16,7 +16,11 @@ import numpy as np
 from torch import Tensor
 
 LOAD, STORE, ATOMIC = range(3)
-RIVALS = {LOAD: (STORE, ATOMIC), STORE: (LOAD, STORE, ATOMIC), ATOMIC: (LOAD, STORE)}
+RIVALS = {
+    LOAD: (STORE, ATOMIC),
+    STORE: (LOAD, STORE, ATOMIC),
+    ATOMIC: (LOAD, STORE),
+}
 MOST = 64  # races of one access that are named
 DOES = ("loads it", "stores it", "changes it atomically")
 
@@ -48,7 +52,11 @@ class Races:
         }
 
     def access(
-        self, kind: int, instance: int, addresses: np.ndarray, width: int
+        self,
+        kind: int,
+        instance: int,
+        addresses: np.ndarray,
+        width: int,
     ) -> list[Race]:
         """Note an access of `width` bytes at each address; the races that it makes."""
         found = []

@@ -70,9 +70,9 @@ window.w2s.register("glass-gpu", function (stage, data, tools) {
     set(picture.node, { viewBox: `0 0 ${wide} ${Math.ceil(Math.max(top, boxes.high)) + 2}`, width: wide });
     const so = sums(events.slice(0, at + 1)), { read, written, flops } = trace.totals, bytes = read + written;
     count.textContent = `So far ${many(so.read, "byte")} read, ${many(so.written, "byte")} written, ${many(so.flops, "FLOP")} in products${trace.left_out ? `; ${many(trace.left_out, "event")} not recorded` : ""}.`;
-    table.replaceChildren(el("thead", {}, line("th", ["whole launch", "FLOPs a byte", "ridge", "bound by", "attainable"])), el("tbody", {}, ...data.machines.map((machine) => line("td", [machine.label,
-      (flops / bytes || 0).toFixed(2), String(Math.round(machine.flops / machine.bandwidth)), flops / bytes < machine.flops / machine.bandwidth ? "bytes" : "FLOPs",
-      flops ? unit(Math.min(machine.flops, flops / bytes * machine.bandwidth)) + "FLOP/s" : unit(machine.bandwidth) + "B/s"]))));
+    table.replaceChildren(el("thead", {}, line("th", ["whole launch", "FLOPs a byte", "ridge", "bound"])), el("tbody", {}, ...data.machines.map((machine) => line("td", [machine.label,
+      (flops / bytes || 0).toFixed(2), String(Math.round(machine.flops / machine.bandwidth)), flops / bytes > machine.flops / machine.bandwidth ? `compute, ${unit(machine.flops)}FLOP/s`
+        : flops ? `memory, ${unit(flops / bytes * machine.bandwidth)}FLOP/s` : `memory, ${unit(machine.bandwidth)}B/s`]))));
     picture.name(`${trace.kernel}: ${many(trace.instances.length, "program instance")} and ${many(trace.tensors.length, "tensor")}; ${many(new Set(trace.races.map((race) => `${race.tensor} ${race.element}`)).size, "element")} with a data race.`);
     tools.say(told(trace));
     [back.disabled, next.disabled, scrub.input.max] = [at === 0, at === events.length - 1, events.length - 1];
@@ -82,7 +82,7 @@ window.w2s.register("glass-gpu", function (stage, data, tools) {
   const go = (to) => { at = Math.max(0, Math.min(run.trace.events.length - 1, to)); draw(); }, back = tools.button("Back", () => go(at - 1)), next = tools.button("Step", () => go(at + 1));
   const scrub = tools.slider({ label: "Event", min: 0, max: run.trace.events.length - 1, value: 0, text: (n) => String(n + 1), oninput: go });
   const runs = tools.choice({ legend: "Kernel", value: run.key, options: data.runs, onchange(key) { run = data.runs.find((one) => one.key === key); go(0); } });
-  stage.append(el("p", { class: "w2s-task" }, data.task), picture.node, count, tools.bar(back, next, scrub, ...(data.runs.length > 1 ? [runs] : [])), table);
+  stage.append(el("p", { class: "w2s-task" }, data.task), picture.node, count, tools.bar(back, next, scrub, ...(data.runs.length > 1 ? [runs] : [])), el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Roofline" }, table));
   if (tools.asStill) at = first;
   tools.onWidth((pixels) => { wide = pixels; draw(); });
 });
