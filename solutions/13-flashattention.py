@@ -443,7 +443,7 @@ if found is not None:
 #
 # - The result is written into the tensors that are given for it. Nothing is returned.
 # - Nothing outside the tensors is read or written, not even a number that is then thrown away: a GPU has something else there. The check refuses such a load in words before it happens.
-# - Programs run at the same time. No program accesses a number that another one stores: that is a **data race**.
+# - Program instances run at the same time. None may access a number that another one stores: that is a **data race**.
 # - The numbers are computed in kernels. What these read, write and multiply is counted and looked at.
 # - A call starts one kernel, once, and each program does the part that is its own. A grid in which one program does the work of all is none.
 # - The kernel compiles for a GPU. The interpreter is Python, and takes `break`, `return` in the middle of a loop, `sum(...)`, a variable that changes its shape, and `tl.dot` of blocks with a side below 16; a compiler does not. Inside a kernel use what `tl` has, `range`, `if`, and helpers marked `@triton.jit`. Names from outside of it must be such helpers, or `tl` itself.
@@ -924,6 +924,15 @@ if ready(flash_forward, needs=["smollm2"]):
             yours = smollm2(ids)
     print(f"{ids.shape[1]} tokens: {time.perf_counter() - between:.2f} s with your tiles, {between - started:.2f} s with torch's attention")
     print(f"logits apart by {(yours - theirs).abs().max().item():.1e}; the same likeliest token at {(yours.argmax(2) == theirs.argmax(2)).float().mean().item():.0%} of the places")
+
+# %% nbgrader={"grade": false, "grade_id": "real-glass", "locked": true, "schema_version": 3, "solution": false, "task": false}
+from IPython.display import display
+
+from course.book.pages.glass_gpu import glass_gpu
+
+if ready(add, softmax):
+    x, out = torch.randn(3, 10), torch.zeros(3, 10)
+    display(glass_gpu({"your add": lambda: add(x[0], x[1], out[0], 4), "your softmax": lambda: softmax(x, out, 4)}))
 
 # %% nbgrader={"grade": false, "grade_id": "real-gpu", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import inspect
