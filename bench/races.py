@@ -57,6 +57,7 @@ def judged(launch: Callable, orders: int) -> dict[str, bool]:
 
 
 def main() -> None:
+    """Judge all labelled kernels both ways, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--orders", type=int, default=20)
     orders = parser.parse_args().orders

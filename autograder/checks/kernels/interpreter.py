@@ -36,7 +36,7 @@ from autograder.checks.kernels.compiler import (
     refused,
 )
 from autograder.checks.kernels.no_torch_fallback import Beside
-from autograder.checks.kernels.races import ATOMIC, DOES, LOAD, STORE, Race, Races
+from autograder.checks.kernels.races import ATOMIC, LOAD, STORE, Race, Races, said
 from autograder.checks.student.failed import Failed
 
 POINTERS = {
@@ -363,33 +363,8 @@ class Harness:
 
     def _found(self, races: list[Race]) -> None:
         """Refuse the launch for a data race."""
-        self.complaint = self.complaint or self._said(races[0])
+        self.complaint = self.complaint or said(races[0], self._grid, self._tensors)
         raise RuntimeError(self.complaint)
-
-    def _said(self, race: Race) -> str:
-        earlier, later = (str(self._named(one)).replace(" ", "") for one in race.instances)
-        does, does_later = (DOES[kind] for kind in race.kinds)
-        who = (
-            f"program instances {earlier} and {later} both store it"
-            if race.kinds == (STORE, STORE)
-            else f"program instance {earlier} {does}, instance {later} {does_later}"
-        )
-        where = self._element(race.address)
-        return f"Data race on {where}: {who}. They run concurrently, in no order."
-
-    def _named(self, instance: int) -> int | tuple[int, ...]:
-        """An instance's ids on the axes of the grid: a number where it has one axis."""
-        axes = max([1, *(axis + 1 for axis, size in enumerate(self._grid) if size > 1)])
-        ids = tuple(int(one) for one in np.unravel_index(instance - 1, self._grid))[:axes]
-        return ids if axes > 1 else ids[0]
-
-    def _element(self, address: int) -> str:
-        name, tensor = next(
-            (name, tensor)
-            for (name, tensor), (_, allowed) in zip(self._tensors, self._names)
-            if ((allowed <= address) & (address < allowed + tensor.element_size())).any()
-        )
-        return f"element {(address - tensor.data_ptr()) // tensor.element_size()} of {name}"
 
     def _inside(self, what: str, pointers: Any, mask: Any) -> np.ndarray:
         """The addresses that the mask lets through.

@@ -9,7 +9,7 @@ Not here: order that a kernel makes itself with atomics (a lock, a last instance
 adds up what the others stored). No exercise needs it, and it counts as a race.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,3 +74,34 @@ class Races:
             free = places[first[kind][places] == 0]
             first[kind][free] = instance
         return found
+
+
+def said(race: Race, grid: tuple[int, ...], tensors: Sequence[tuple[str, Tensor]]) -> str:
+    """What a student reads: the element by its argument's name, and both instances."""
+    earlier, later = (_named(one, grid) for one in race.instances)
+    does, does_later = (DOES[kind] for kind in race.kinds)
+    who = (
+        f"program instances {earlier} and {later} both store it"
+        if race.kinds == (STORE, STORE)
+        else f"program instance {earlier} {does}, instance {later} {does_later}"
+    )
+    where = _element(race.address, tensors)
+    return f"Data race on {where}: {who}. They run concurrently, in no order."
+
+
+def _element(address: int, tensors: Sequence[tuple[str, Tensor]]) -> str:
+    """The element of the argument that begins nearest before the address, in its memory."""
+    offsets = [
+        (address - tensor.data_ptr(), name, tensor.element_size())
+        for name, tensor in tensors
+        if 0 <= address - tensor.untyped_storage().data_ptr() < tensor.untyped_storage().nbytes()
+    ]
+    offset, name, size = min(offsets, key=lambda one: (one[0] < 0, one[0]))
+    return f"element {offset // size} of {name}"
+
+
+def _named(instance: int, grid: tuple[int, ...]) -> str:
+    """An instance's ids on the axes of its grid: one number where there is one axis."""
+    axes = max([1, *(axis + 1 for axis, size in enumerate(grid) if size > 1)])
+    ids = [str(one) for one in np.unravel_index(instance - 1, grid)[:axes]]
+    return f"({','.join(ids)})" if axes > 1 else ids[0]
