@@ -156,7 +156,7 @@ writes(
 writes(
     "minus-one-to-place-0",
     "padding",
-    2,
+    3,
     "You write a token with slot -1 to place 0. It is written nowhere.",
     padding=1,
 )
