@@ -600,7 +600,7 @@ if kept is not None:
 #
 # - The result is written into the tensors that are given for it. Nothing is returned.
 # - Nothing outside the tensors is read or written, not even a number that is then thrown away: a GPU has something else there. The check refuses such a load in words before it happens.
-# - Programs run in any order. None may wait for what another one writes.
+# - Program instances run at the same time. None may access a number that another one stores: that is a **data race**.
 # - The numbers are computed and moved in kernels. What these read and write is counted and looked at.
 # - A call starts one kernel, once, and each program does the part that is its own. A grid in which one program does the work of all is none.
 # - The kernel compiles for a GPU. The interpreter is Python, and takes `break`, `return` in the middle of a loop, `sum(...)` and a variable that changes its shape; a compiler does not. Inside a kernel use what `tl` has, `range`, `if`, and helpers marked `@triton.jit`. Names from outside of it must be such helpers, or `tl` itself.

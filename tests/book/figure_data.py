@@ -1612,6 +1612,53 @@ DATA["trace-player"] = {
     "choices": [[4, 8], [1, 2], [6]],
     "runs": {"4 2 6": TRACED, "8 2 6": TRACED[:3], "4 1 6": TRACED[1:], "8 1 6": TRACED[1:3]},
 }
+DATA["glass-gpu"] = {
+    "task": "Find the first race.",
+    "machines": [{"label": "H100", "flops": 989.4e12, "bandwidth": 3.35e12}],
+    "runs": [
+        {
+            "key": "0",
+            "label": "a lost update",
+            "trace": {
+                "kernel": "accumulate_kernel",
+                "grid": [2],
+                "instances": [[0], [1]],
+                "tensors": [
+                    {"name": "x", "shape": [2], "dtype": "float32"},
+                    {"name": "out", "shape": [1], "dtype": "float32"},
+                ],
+                "events": [
+                    {
+                        "instance": instance,
+                        "op": op,
+                        "tensor": tensor,
+                        "ranges": [[0 if tensor else instance, 1]],
+                        "bytes": 4,
+                        "masked": 1,
+                        "outside": [[2, 1]] if instance and not tensor else [],
+                    }
+                    for instance in (0, 1)
+                    for op, tensor in (("load", 1), ("load", 0), ("store", 1))
+                ],
+                "races": [
+                    {
+                        "tensor": 1,
+                        "element": 0,
+                        "instances": [0, 1],
+                        "event": event,
+                        "does": does,
+                    }
+                    for event, does in (
+                        (3, ["stores it", "loads it"]),
+                        (5, ["stores it", "stores it"]),
+                    )
+                ],
+                "totals": {"read": 16, "written": 8, "flops": 0},
+                "left_out": 0,
+            },
+        }
+    ],
+}
 DATA["guess-verify"] = {
     "most": 8,
     "cost": [0, 0.25, 1],

@@ -348,6 +348,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("tile-walk", "button:has-text('Step')", "Enter"),
             ("tile-walk", "input[type=range] >> nth=0", "ArrowRight"),
             ("tile-walk", "input:checked >> nth=1", "ArrowRight"),
+            ("glass-gpu", "input[type=range]", "ArrowRight"),
             ("program-lanes", "input[type=range] >> nth=0", "ArrowRight"),
             ("program-lanes", "input[type=range] >> nth=1", "Home"),
             ("program-lanes", "input:checked >> nth=1", "ArrowRight"),
@@ -1079,6 +1080,7 @@ def test_a_word_that_a_small_model_splits_stays_marked_at_its_last_piece(show):
         "attention-maps",
         "attention-plane",
         "block-sizes",
+        "glass-gpu",
         "head-split",
         "position-kinds",
         "residual-stream",
@@ -2310,6 +2312,24 @@ def test_lanes_are_counted_as_the_kernel_launches_them(show, length, block):
     )
     own = json.loads(stage.get_attribute("data-own"))
     assert own == [int(stage.get_attribute("data-program")) * block + lane for lane in range(block)]
+
+
+def test_a_launch_is_replayed_event_by_event_and_tells_its_races_and_strays(show):
+    page, trace = show("glass-gpu"), DATA["glass-gpu"]["runs"][0]["trace"]
+    assert said(page) == "Instance 0 loads out[0]: 4 bytes, 1 lane masked off."
+    seen = []
+    for at in range(1, len(trace["events"])):
+        page.get_by_role("button", name="Step").click()
+        page.locator(f".w2s-stage[data-at='{at}']").wait_for()
+        seen.append(said(page))
+    assert ["Data race on element 0: instance 0 stores it." in text for text in seen] == [
+        any(race["event"] == at for race in trace["races"]) for at in range(1, len(trace["events"]))
+    ]
+    assert "Out of bounds: 2." in seen[3]
+    stage = page.locator(".w2s-stage")
+    totals = {name: int(stage.get_attribute(f"data-{name}")) for name in trace["totals"]}
+    assert totals == trace["totals"]
+    assert page.get_by_role("button", name="Step").is_disabled()
 
 
 @pytest.mark.parametrize("heads, length, rows", [(0, 10, 7), (3, 12, 6)])

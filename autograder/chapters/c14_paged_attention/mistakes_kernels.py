@@ -156,7 +156,7 @@ writes(
 writes(
     "minus-one-to-place-0",
     "padding",
-    2,
+    3,
     "You write a token with slot -1 to place 0. It is written nowhere.",
     padding=1,
 )
@@ -332,9 +332,10 @@ def _shares(
     OWN: tl.constexpr,
     PEAK: tl.constexpr,
     LOOK: tl.constexpr,
+    HALVES: tl.constexpr,
 ):
     """A share of decoding, with one thing or another wrong."""
-    row, head, number = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    row, head, number = tl.program_id(0) // HALVES, tl.program_id(1), tl.program_id(2)
     heads, width = tl.num_programs(1), tl.arange(0, D)
     length = tl.load(lengths + row)
     kv = head % group if MODULO else head // group
@@ -415,7 +416,8 @@ def _shares(
             tl.store(parts + at * D + width, mixed / safe)
             tl.store(lse + at, ended)
     else:
-        tl.store(parts + at * D + width, mixed / safe if DIVIDE else mixed)
+        own = width // (D // HALVES) == tl.program_id(0) % HALVES
+        tl.store(parts + at * D + width, mixed / safe if DIVIDE else mixed, mask=own)
         tl.store(lse + at, ended)
 
 
@@ -442,13 +444,14 @@ def _split(
     strides=None,
     tile=16,
     look=0,
+    halves=1,
 ):
     """Start the kernel above."""
     (B, H, D), K = q.shape, k_cache.shape[2]
     right = dict(
         zip(("kb", "ks", "kh", "vb", "vs", "vh"), (*k_cache.stride()[:3], *v_cache.stride()[:3]))
     )
-    _shares[(B, H, parts.shape[2])](
+    _shares[(B * halves, H, parts.shape[2])](
         q,
         k_cache,
         v_cache,
@@ -475,6 +478,7 @@ def _split(
         OWN=own,
         PEAK=peak,
         LOOK=look,
+        HALVES=halves,
     )
 
 
@@ -510,6 +514,13 @@ splits(
     8,
     "You divide the scores by D: by the square root of D twice.",
     scale=lambda q, k_cache, v_cache: 1 / q.shape[2],
+)
+splits(
+    "two-instances-store-lse",
+    "one block",
+    8,
+    "Two of your program instances share a head's D numbers, and both store its log-sum-exp.",
+    halves=2,
 )
 splits("not-divided", "one block", 7, "You do not divide the mixture by the sum.", divide=False)
 splits("last-token-missing", "one block", 8, "You leave out the last token.", tail=1)
@@ -830,6 +841,32 @@ def _first_merges_all(parts, lse, out, N, SHARES: tl.constexpr, D: tl.constexpr)
 def _(parts, lse, out):
     B, H, N, D = parts.shape
     _first_merges_all[(B, H)](parts, lse, out, N, SHARES=triton.next_power_of_2(N), D=D)
+
+
+@triton.jit
+def _add_share(parts, lse, out, N, SHARES: tl.constexpr, D: tl.constexpr):
+    """Adds one share to what the other instances left in `out`."""
+    row, share, width = tl.program_id(0), tl.arange(0, SHARES), tl.arange(0, D)
+    at = row * N + tl.program_id(1)
+    sums = tl.load(lse + row * N + share, mask=share < N, other=float("-inf"))
+    peak = tl.maximum(tl.max(sums, 0), -1e30)
+    total = tl.sum(tl.exp(sums - peak), 0)
+    weight = tl.exp(tl.load(lse + at) - peak) / tl.where(total == 0, 1.0, total)
+    piece = weight * tl.load(parts + at * D + width)
+    tl.store(out + row * D + width, tl.load(out + row * D + width) + piece)
+
+
+@mistake(
+    MERGE,
+    "lost-update",
+    caught_by="weights",
+    loses=4,
+    misconception="An instance for each share adds to `out` without atomics: updates are lost.",
+)
+def _(parts, lse, out):
+    B, H, N, D = parts.shape
+    out.zero_()
+    _add_share[(B * H, N)](parts, lse, out, N, SHARES=triton.next_power_of_2(N), D=D)
 
 
 joins("read-twice", "work", 0.5, "You read the shares twice.", AGAIN=True)

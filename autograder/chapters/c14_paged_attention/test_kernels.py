@@ -24,11 +24,6 @@ ONE_START = (
     "One call starts one kernel, once, and each program does the part that is its own: one program"
     " that does the work of all keeps a GPU waiting."
 )
-RACE = (
-    "A number of {} is written more than once, or read back. Programs run at the same time, so what"
-    " one reads there another may be writing: each number is written once, by one program, and"
-    " never read."
-)
 BY_HEAD, APART, TURNED = (
     {"order": (2, 0, 1, 3)},
     {"gap": 3},
@@ -316,10 +311,6 @@ def ask_shares(
         if asked:
             expect(buffer.values, name, given).close(wanted, **close, cause=cause)
     expect(
-        after.counted["written"] <= 4 * B * H * number * (D + 1)
-        and after.counted["read 5"] == after.counted["read 6"] == 0
-    ).is_true(cause=RACE.format("`parts` or `lse`"), detail=given)
-    expect(
         after.counted["written"] >= 4 * B * H * number * (D + 1)
         and after.counted["read"] >= 8 * D * pool.k.shape[2] * int(pool.lengths.sum())
     ).is_true(
@@ -565,9 +556,6 @@ def ask_merge(student, parts: torch.Tensor, lse: torch.Tensor, cause: str, close
     after.args[2].expect_intact(cause=BESIDE)
     expect(after.args[2].values, "`out`", f"{B} sequences, {H} heads of {D}, {N} shares").close(
         put_together(parts, lse), **close, cause=cause
-    )
-    expect(after.counted["written"] <= 4 * B * H * D and after.counted["read 2"] == 0).is_true(
-        cause=RACE.format("`out`")
     )
     expect(
         after.counted["written"] >= 4 * B * H * D and after.counted["read"] >= 4 * B * H * N

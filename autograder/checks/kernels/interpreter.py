@@ -8,9 +8,9 @@ own process too.
 
 The interpreter forgives what a GPU does not, so the harness looks at what it passes over: loads,
 stores and atomics outside the tensors of the launch are refused in words before they happen (they
-would pass once and crash the next time), and programs run in an order drawn from a seed, so that a
-kernel which leans on its neighbour's result fails. It also counts. Beside a student's code these
-counts only teach; in grading `replay` counts, where there is no such code.
+would pass once and crash the next time), and so is a data race (see `races`). Program instances run
+in an order drawn from a seed. It also counts. Beside a student's code these counts only teach; in
+grading `replay` counts, where there is no such code.
 """
 
 import os
@@ -36,6 +36,7 @@ from autograder.checks.kernels.compiler import (
     refused,
 )
 from autograder.checks.kernels.no_torch_fallback import Beside
+from autograder.checks.kernels.races import ATOMIC, LOAD, STORE, Race, Races, said
 from autograder.checks.student.failed import Failed
 
 POINTERS = {
@@ -52,6 +53,7 @@ POINTERS = {
 }
 VARIABLE = "TRITON_INTERPRET"
 BESIDE = "torch computes beside your kernels (`{}`). The numbers are computed in kernels."
+STRAYS = ("tl.load reads", "tl.store writes", "an atomic operation changes")
 MAX_ELEMENTS = 1 << 22  # of all tensors of a launch: the interpreter takes a millisecond a load
 
 
@@ -246,10 +248,10 @@ class Harness:
     def _load(
         self, original: Callable, pointers: Any, mask: Any, *others: Any, **named: Any
     ) -> Any:
-        addresses = self._inside("tl.load reads", pointers, mask)
+        addresses = self._access(LOAD, pointers, mask)
         loaded = original(pointers, mask, *others, **named)
         self.loads += 1
-        count = int(mask.data.sum()) * loaded.data.itemsize
+        count = len(addresses) * loaded.data.itemsize
         self.read += count
         for begin, view in self._guarded.items() if len(addresses) else ():
             if begin <= addresses[0] < begin + view.untyped_storage().nbytes():
@@ -259,9 +261,9 @@ class Harness:
     def _store(
         self, original: Callable, pointers: Any, value: Any, mask: Any, *others: Any, **named: Any
     ) -> Any:
-        self._inside("tl.store writes", pointers, mask)
+        addresses = self._access(STORE, pointers, mask)
         self.stores += 1
-        count = int(mask.data.sum()) * value.data.itemsize
+        count = len(addresses) * value.data.itemsize
         self.written, self._own = self.written + count, self._own + count
         self.most = max(self.most, self._own)
         return original(pointers, value, mask, *others, **named)
@@ -269,11 +271,11 @@ class Harness:
     def _atomic_rmw(
         self, original: Callable, kind: Any, pointers: Any, value: Any, mask: Any, *others: Any
     ) -> Any:
-        self._inside("an atomic operation changes", pointers, mask)
+        self._access(ATOMIC, pointers, mask)
         return original(kind, pointers, value, mask, *others)
 
     def _atomic_cas(self, original: Callable, pointers: Any, *others: Any) -> Any:
-        self._inside("an atomic operation changes", pointers, None)
+        self._access(ATOMIC, pointers, None)
         return original(pointers, *others)
 
     def _dot(self, original: Callable, a: Any, b: Any, *others: Any) -> Any:
@@ -284,12 +286,14 @@ class Harness:
 
     def _set_grid(self, original: Callable, *size: int) -> None:
         original(*size)
+        self._grid = size
         places = [(x, y, z) for x in range(size[0]) for y in range(size[1]) for z in range(size[2])]
         shuffled = self._random.sample(places, len(places))
         self._order = dict(zip(places, shuffled))
 
     def _set_place(self, original: Callable, *place: int) -> None:
         self.programs, self._own = self.programs + 1, 0
+        self._instance = int(np.ravel_multi_index(self._order[place], self._grid)) + 1
         original(*self._order[place])
 
     def _launch(self, original: Callable, *args: Any, **named: Any) -> Any:
@@ -312,18 +316,21 @@ class Harness:
         parameters = [
             f"`{name}`" for name in original.args[0].arg_names
         ]  # of the kernel, by the student's names
-        self._names = [
-            (name, self._addresses(tensor))
-            for name, tensor in [
-                *zip(parameters, on_host),
-                *((f"`{name}`", one) for name, one in named_on_host.items()),
-            ]
-            if isinstance(tensor, Tensor)
+        given = [
+            *zip(parameters, on_host),
+            *((f"`{name}`", one) for name, one in named_on_host.items()),
         ]
-        if sum(len(found) for _, found in self._names) > MAX_ELEMENTS:
+        described = [(name, getattr(one, "base", one)) for name, one in given]  # or a descriptor
+        self._tensors = [(name, one) for name, one in described if isinstance(one, Tensor)]
+        reached = sum(
+            one.untyped_storage().nbytes() // one.element_size() for _, one in self._tensors
+        )
+        if reached > MAX_ELEMENTS:
             raise Failed(
                 "unreadable", f"The tensors of one launch have more than {MAX_ELEMENTS:,} numbers."
             )
+        self._names = [(name, self._addresses(tensor)) for name, tensor in self._tensors]
+        self._races = Races(tensor for _, tensor in self._tensors)
         return on_host, named_on_host
 
     def _addresses(self, tensor: Tensor) -> np.ndarray:
@@ -343,17 +350,34 @@ class Harness:
             )
         return np.sort(storage.data_ptr() + places.flatten().numpy() * view.element_size())
 
+    def _access(self, kind: int, pointers: Any, mask: Any) -> np.ndarray:
+        """The addresses that the mask lets through.
+
+        Raises for one outside the tensors of the launch, and for a data race.
+        """
+        addresses = self._inside(STRAYS[kind], pointers, mask)
+        width = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        if races := self._races.access(kind, self._instance, addresses, width):
+            self._found(races)
+        return addresses
+
+    def _found(self, races: list[Race]) -> None:
+        """Refuse the launch for a data race."""
+        self.complaint = self.complaint or said(races[0], self._grid, self._tensors)
+        raise RuntimeError(self.complaint)
+
     def _inside(self, what: str, pointers: Any, mask: Any) -> np.ndarray:
         """The addresses that the mask lets through.
 
         Raises IndexError for one outside the tensors of the launch.
         """
         # A mask made of a scalar and a vector comes as int8, which would choose places by their
-        # number.
+        # number; the mask of a descriptor is an array.
+        mask = mask if mask is None or isinstance(mask, np.ndarray) else mask.data
         chosen = (
             pointers.data
             if mask is None
-            else pointers.data[np.broadcast_to(mask.data.astype(bool), pointers.data.shape)]
+            else pointers.data[np.broadcast_to(mask.astype(bool), pointers.data.shape)]
         )
         addresses = chosen.astype(np.int64).reshape(-1)
         within = [np.isin(addresses, allowed) for _, allowed in self._names]

@@ -55,6 +55,7 @@ LATER_FILES = (
     "checks/kernels/__init__.py",
     "sandbox/inside/zygote.py",
     "checks/kernels/no_torch_fallback.py",
+    "checks/kernels/races.py",
     "checks/kernels/compiler.py",
     "checks/kernels/counters.py",
     "checks/inputs/fakes.py",

@@ -156,6 +156,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "two-blocks": {"tokens", "side", "blocks"},
     "local-pairs": {"most", "known"},
     "three-cuts": {"gpus", "most", "sums", "loads", "start"},
+    "glass-gpu": {"task", "runs", "machines"},
     "gpu-costs": {"sizes", "machine", "context", "start"},
     "arrival-queue": {"lengths", "gaps", "patience", "places", "loads", "clients", "start"},
     "letter-blanks": {"models", "blank", "before", "shifts", "examples"},

@@ -10,11 +10,13 @@ found, an element left out is a NaN.
 """
 
 import itertools
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from autograder.checks.kernels.interpreter import Harness
 from reference_impl.kernels.backend import interpreting
 
 COMPILED = torch.cuda.is_available() and not interpreting()
@@ -51,8 +53,19 @@ def contiguous_strides(shape):
     )
 
 
+@pytest.fixture
+def watched():
+    """Watch interpreted kernels for data races and accesses outside their tensors.
+
+    Set up before `monkeypatch`, so that what a test patches is undone before this.
+    """
+    with nullcontext() if COMPILED else Harness([], seed=1) as harness:
+        yield
+    assert COMPILED or harness.complaint == ""
+
+
 @pytest.fixture(autouse=True)
-def canaries(monkeypatch):
+def canaries(watched, monkeypatch):
     """Watch what kernels allocate by torch.empty; any change outside of it fails the test."""
     buffers = []
 
