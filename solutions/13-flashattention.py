@@ -266,7 +266,7 @@ if attempt(merge, *cuts[300][:2]) is not None:
 # - Tiles at the end may be smaller. `rows` and `columns` may be larger than the text.
 # - Causal as in the rules of all exercises: query $t$ stands at place $t + S - T$. A query that sees no key has zeros in `out`, and $-\infty$ in `lse`.
 # - Scores may be as large as 300 and as low as -300, all of a row too. There `out` and `lse` are compared to three digits, and to 0.001 near 0.
-# - **Memory.** Of the table of scores, and of a mask for it, there is never more at once than one tile of every head, `rows` by `columns`. This is asked three times, with one head, $D$ = 1 and tiles of 512 by 512: with 40,960 queries and 128 keys, with 128 queries and 40,960 keys, and causal with 4,096 queries and 5,120 keys. All tensors that your function holds at once must fit into 6 MiB there; a table or a mask of all queries by all keys does not. Torch's tensors are what is counted.
+# - **Memory.** Of the table of scores, and of a mask for it, there is never more at once than one tile of every head, `rows` by `columns`. This is asked three times, with one head, $D$ = 1 or 2 and tiles of 384 by 384: with 13,824 queries and 384 keys, with 384 queries and 13,824 keys, and causal with 4,608 of both. All tensors that your function holds at once must fit into 6 MiB there; a table or a mask of all queries by all keys does not. Torch's tensors are what is counted.
 #
 # **In**: `q` $(H, T, D)$, `k` and `v` $(H, S, D)$, float32; `rows` and `columns` ints from 1 to 512; `causal` True or False. **Out**: a tuple of two float32 tensors.
 #
@@ -360,7 +360,7 @@ if found is not None:
 #
 # - Tiles at the end may be smaller. `rows` and `columns` may be larger than the text.
 # - Causal as before; `lse` is $-\infty$ for a query that sees no key. Such a query gives and gets nothing: zeros, and no NaN.
-# - **Memory**: as in exercise 3. This is asked not causal, in 6 MiB, with one head, $D$ = 1 and tiles of 512 by 512: with 128 queries and 40,960 keys, and with 40,960 queries and 128 keys. Scores are between -300 and 300 here too.
+# - **Memory**: as in exercise 3. This is asked not causal, in 6 MiB, with one head, $D$ = 1 and tiles of 384 by 384: with 384 queries and 13,824 keys, and with 13,824 queries and 384 keys. Scores are between -300 and 300 here too.
 #
 # **In**: `grad`, `q` and `out` $(H, T, D)$; `k` and `v` $(K, S, D)$, $H$ a multiple of $K$; `lse` $(H, T)$, all float32, where `out` and `lse` are what exercise 3 gives; `rows` and `columns` ints from 1 to 512. **Out**: a tuple of three float32 tensors in the shapes of `q`, `k` and `v`.
 #
