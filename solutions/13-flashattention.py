@@ -305,7 +305,7 @@ if attempt(merge, *cuts[300][:2]) is not None:
 # </details>
 # <details><summary>Fine print</summary>
 #
-# `rows` and `columns` are from 1 to 512. Where scores reach hundreds, `out` and `lse` are compared to three digits, and to 0.001 near 0. The memory test runs twice: with one head, $D$ = 8, 4,096 queries, 128 keys and tiles of 128 by 128; and causal with two heads, $D$ = 2, 1,280 queries, as many keys and tiles of 128 by 128. It counts all torch tensors that your function holds at once.
+# `rows` and `columns` are from 1 to 512. Where scores reach hundreds, `out` and `lse` are compared to three digits, and to 0.001 near 0. The memory test runs three times, with one head, $D$ of 1 or 2 and tiles of 384 by 384: with 13,824 queries and 384 keys, with 384 queries and 13,824 keys, and causal with 4,608 of both. It counts all torch tensors that your function holds at once.
 #
 # </details>
 
@@ -404,7 +404,7 @@ if found is not None:
 # </details>
 # <details><summary>Fine print</summary>
 #
-# $H$ is a multiple of $K$; `rows` and `columns` are from 1 to 512. `out` and `lse` are what exercise 3 returns. Scores are between -300 and 300. The memory test is not causal, with tiles of 128 by 128: two heads, $D$ = 2, 128 queries and 4,096 keys; and one head, $D$ = 4, 4,096 queries and 128 keys.
+# $H$ is a multiple of $K$; `rows` and `columns` are from 1 to 512. `out` and `lse` are what exercise 3 returns. Scores are between -300 and 300. The memory test is not causal, with one head, $D$ = 1 and tiles of 384 by 384: 384 queries and 13,824 keys; and 13,824 queries and 384 keys.
 #
 # </details>
 
