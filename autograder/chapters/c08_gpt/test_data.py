@@ -8,7 +8,7 @@ from autograder.checks.inputs.draws import counts, distinct, one_changed, whole
 from autograder.checks.protocol import exercise, expect
 
 BOOK = "08-gpt"
-LARGE = 2**31 - 1
+SMALL, LARGE = 997, 2**31 - 1
 Case = tuple[list[list[int]], Tensor, Tensor, int, int]
 
 minhash = exercise(
@@ -40,13 +40,14 @@ def pairs_of(signatures: Tensor, bands: int) -> list[tuple[int, int]]:
     return [(i, j) for i, j in match.nonzero().tolist()]
 
 
-def case(rng, N: int, size: int, K: int, bands: int, p: int = 997) -> Case:
+def case(rng, N: int, size: int, K: int, bands: int, p: int = SMALL) -> Case:
     """Documents of `size` shingles, each of them beginning like the first, and K hash functions."""
-    base, documents = distinct(rng, size, p), []
+    spread = (p - 1) // (SMALL - 1)  # shingles fill the range below p
+    base, documents = distinct(rng, size, SMALL), []
     for _ in range(N):
         kept = base[: whole(rng, (size + 1) // 2, size)]
-        others = [x for x in distinct(rng, size, p) if x not in kept]
-        documents.append((kept + others)[:size])
+        others = [x for x in distinct(rng, size, SMALL) if x not in kept]
+        documents.append([spread * x for x in (kept + others)[:size]])
     return documents, counts(rng, 1, p - 1, K), counts(rng, 0, p - 1, K), p, bands
 
 
