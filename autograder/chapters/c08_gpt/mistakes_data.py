@@ -13,12 +13,10 @@ def _signatures(documents, a, b, p):
     )
 
 
-def _pairs(signatures, bands, agree=lambda same: same.all(1).any()):
+def _pairs(signatures, bands, agree=lambda same: same.all(3).any(2)):
     rows = signatures.unflatten(1, (bands, -1))
-    count = len(rows)
-    return [
-        (i, j) for i in range(count) for j in range(i + 1, count) if bool(agree(rows[i] == rows[j]))
-    ]
+    match = agree(rows[:, None] == rows).triu(1)  # (N, N)
+    return [(i, j) for i, j in match.nonzero().tolist()]
 
 
 def _finished(signatures, bands):
@@ -97,14 +95,14 @@ def _(documents, a, b, p, bands):
 @_band_mistake("every-band", "You ask for agreement on every band. One band is enough.")
 def _(documents, a, b, p, bands):
     signatures = _signatures(documents, a, b, p)
-    pairs = _pairs(signatures, bands, lambda same: same.all())
+    pairs = _pairs(signatures, bands, lambda same: same.all(3).all(2))
     return signatures, pairs, [_fraction(signatures, i, j) for i, j in pairs]
 
 
 @_band_mistake("any-entry", "You accept agreement on a single entry. The whole band must agree.")
 def _(documents, a, b, p, bands):
     signatures = _signatures(documents, a, b, p)
-    pairs = _pairs(signatures, bands, lambda same: same.any())
+    pairs = _pairs(signatures, bands, lambda same: same.any(3).any(2))
     return signatures, pairs, [_fraction(signatures, i, j) for i, j in pairs]
 
 
@@ -123,14 +121,14 @@ def _(documents, a, b, p, bands):
 @_band_mistake("first-band", "You compare the first band only.")
 def _(documents, a, b, p, bands):
     signatures = _signatures(documents, a, b, p)
-    pairs = _pairs(signatures, bands, lambda same: same[0].all())
+    pairs = _pairs(signatures, bands, lambda same: same[:, :, 0].all(2))
     return signatures, pairs, [_fraction(signatures, i, j) for i, j in pairs]
 
 
 @_band_mistake("all-pairs", "You return all pairs. Only pairs that agree on a band are compared.")
 def _(documents, a, b, p, bands):
     signatures = _signatures(documents, a, b, p)
-    pairs = _pairs(signatures, bands, lambda same: True)
+    pairs = _pairs(signatures, bands, lambda same: torch.ones_like(same[:, :, 0, 0]))
     return signatures, pairs, [_fraction(signatures, i, j) for i, j in pairs]
 
 
