@@ -79,7 +79,13 @@ def _(documents, a, b, p, bands):
     return _finished(_signatures([[min(one)] for one in documents], a, b, p), bands)
 
 
-@_signature_mistake("doubles", "You compute the products in floats, which round them. Use int64.")
+@mistake(
+    MINHASH,
+    "doubles",
+    caught_by="minimum of each hash",
+    loses=3.5,
+    misconception="You compute the products in floats, which round them. Use int64.",
+)
 def _(documents, a, b, p, bands):
     rounded = [
         (a.double()[:, None] * torch.tensor(one).double() + b[:, None]) % p for one in documents
