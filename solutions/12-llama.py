@@ -849,14 +849,14 @@ def moe_layer(
 ) -> Float[Tensor, "N C"]:
     """Each token through its k most probable experts, weighted."""
     ### BEGIN SOLUTION
-    weights, experts = (x @ router.T).softmax(-1).topk(k)              # (N, k) each
-    weights = weights / weights.sum(-1, keepdim=True)
+    p, chosen = (x @ router.T).softmax(-1).topk(k)                     # (N, k) each
+    p = p / p.sum(-1, keepdim=True)
     out = torch.zeros_like(x)
     for e in range(len(router)):
-        token, choice = torch.where(experts == e)
-        opened = x[token] @ gate[e].T
-        mixed = (opened * opened.sigmoid() * (x[token] @ up[e].T)) @ down[e].T
-        out[token] += weights[token, choice, None] * mixed
+        rows, ranks = (chosen == e).nonzero(as_tuple=True)
+        opened = x[rows] @ gate[e].T
+        mixed = (opened * opened.sigmoid() * (x[rows] @ up[e].T)) @ down[e].T
+        out[rows] += p[rows, ranks, None] * mixed
     return out
     ### END SOLUTION
 
