@@ -49,7 +49,7 @@ EQUIVALENT = {
     "12.moe_layer": {
         "-1  =>  1": LAST,
         "-1  =>  1 (place 2)": LAST,
-        "weights[token, choice, None]  =>  weights[token, None, choice]": (
+        "p[rows, ranks, None]  =>  p[rows, None, ranks]": (
             "both indexes are lists, and the new axis comes behind them"
         ),
     },
