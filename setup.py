@@ -11,18 +11,21 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-FIGURE = "book/assets/figures/skipgram-training.js"  # of chapter 1's notebook, see course/demo.py
+FIGURES = (  # of chapter 1's notebook, see course/demo.py, and of chapter 13's
+    "book/assets/figures/skipgram-training.js",
+    "book/assets/figures/glass-gpu.js",
+)
 KIT = ("book/assets/palette.css", "book/assets/figures/figures.css", "book/assets/figures/kit/*.js")
 
 
 def shipped() -> list[Path]:
-    """The exercise notebooks, the records that they read, and the figure that one draws."""
+    """The exercise notebooks, the records that they read, and the figures that two draw."""
     notebooks = sorted(ROOT.glob("exercises/*/*.ipynb"))
     readers = [*notebooks, ROOT / "course" / "demo.py"]
     text = "".join(path.read_text(encoding="utf-8") for path in readers)
     names = sorted(set(re.findall(r'"results\\?" / \\?"(\w+\.json)', text)))
     records = [ROOT / "bench" / "results" / name for name in names]
-    return [*notebooks, *records, *(path for one in (FIGURE, *KIT) for path in ROOT.glob(one))]
+    return [*notebooks, *records, *(path for one in (*FIGURES, *KIT) for path in ROOT.glob(one))]
 
 
 class BuildWithNotebooks(build_py):
