@@ -31,7 +31,7 @@ window.w2s.register("head-split", function (stage, data, tools) {
       word), svg("rect", { class: `w2s-share hue-${hue}`, x: left + 52, y: ATTEND + 25 + s * ROW, height: 13, rx: 2,
       width: Math.max(1, bar * weights[s]) })]);
     return [line(wide / 2, 42, left + width / 2, ATTEND, hue), box(left + 2, ATTEND, width - 4, 26 + ROW * words.length, hue),
-      label(left + width / 2, ATTEND + 16, `head ${head}`, "w2s-word"), ...rows.flat(),
+      label(left + width / 2, ATTEND + 16, `head ${head + 1}`, "w2s-word"), ...rows.flat(),
       line(left + width / 2, CUT - 8, left + width / 2, CUT, hue), line(left + width / 2, CUT + 20, wide / 2, MIX, hue)];
   }
 
@@ -39,7 +39,7 @@ window.w2s.register("head-split", function (stage, data, tools) {
     const size = C / count, all = Array.from({ length: count }, (_, head) => weightsOf(head, size)), scores = count * words.length ** 2;
     const hue = (c) => HUES[Math.floor(c / size)];
     picture.node.replaceChildren(picture.node.firstChild, label(wide / 2, 13, `token vector, C = ${C}`), ...strip(22, () => ""), ...cells(37, "x"),
-      ...all.flatMap((weights, head) => headNodes(head, size, weights)), ...strip(CUT, hue), ...all.map((_, head) => label((head + 0.5) * wide / count, CUT + 15, `head ${head}`, "w2s-word")),
+      ...all.flatMap((weights, head) => headNodes(head, size, weights)), ...strip(CUT, hue), ...all.map((_, head) => label((head + 0.5) * wide / count, CUT + 15, `head ${head + 1}`, "w2s-word")),
       box(wide / 2 - 88, MIX, 176, 30, "grey"), label(wide / 2, MIX + 20, "output projection", "w2s-word"),
       line(wide / 2, MIX + 30, wide / 2, OUT - 22, "grey"), label(wide / 2, OUT - 7, `output, C = ${C}`), ...strip(OUT, () => ""), ...cells(OUT + 15, "y"));
     set(picture.node, { viewBox: `0 0 ${wide} ${OUT + 24}`, width: wide });
