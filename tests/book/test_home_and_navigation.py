@@ -120,7 +120,7 @@ def test_the_first_screen_holds_promise_button_cost_and_hero(reader, size, heigh
     page = reader("intro", size=size)
     first = page.locator(".w2s-live .w2s-bank-plane").bounding_box()
     assert first["y"] + first["height"] < height
-    for words in ("Start reading", "Get the code", "chapter 4", "Chapters 12 to 15"):
+    for words in ("Start reading", "Set up", "chapter 4", "Chapters 12 to 15"):
         assert page.locator(".content").get_by_role("link", name=words).first.is_visible()
     cost = page.locator(".w2s-entries").inner_text()
     assert re.search(r"\d+ hours to read, \d+ hours of exercises. No GPU. Free", cost)
@@ -131,7 +131,7 @@ def test_the_home_page_shows_what_a_check_says_and_leads_to_the_code(reader):
     page = reader("intro")
     said = page.locator(".w2s-feedback").inner_text()
     assert "square root" in said and "expected" in said
-    page.get_by_role("link", name="Get the code").click()
+    page.locator(".w2s-start").get_by_role("link", name="Set up").click()
     page.wait_for_url("**/set-up.html")
     assert "make course" in page.locator("#content").inner_text()
     assert "<the address" not in page.locator("#content").inner_text()

@@ -3,6 +3,7 @@
    data = {
      model: {name, megabytes, parameters},     from page_model; a model of kind "encoder" with a list of words
      word: "bank", plane: {centre, axes},      centre (C) and two axes (C) of its vectors; the first leads from -1 to 1
+     task: "One word, ...",                    what the reader is to do
      uses: [{sense: "river", text, at: [x, y]}]            sentences of known sense, and where torch puts them
      examples: [{text, path: [[x, y] or null, ...]}]       where torch puts the word after each word of the sentence
    }
@@ -14,12 +15,12 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
   const dot = svg("g", { class: "w2s-moving" }, svg("circle", { r: 13, class: "w2s-moving-ring" }), tools.mark({ hue: "blue", mark: 4 }),
     svg("text", { y: -20, "text-anchor": "middle" }, data.word));
   const picture = tools.picture({ class: "w2s-bank-plane" }, area, marks, trail, dot);
-  let width = 640, tall = 236, at = [0, 0], passed = [], goal = [0, 0], model = null, asked = 0, stop = () => {}, timer, loading, words = [];
+  let width = 640, tall = 170, at = [0, 0], passed = [], goal = [0, 0], model = null, asked = 0, stop = () => {}, timer, loading, words = [];
   const place = ([x, y]) => [width / 2 + Math.max(-1, Math.min(1, x / REACH[0])) * (width / 2 - 26),
     tall / 2 + 14 + Math.max(-1, Math.min(1, y / REACH[1])) * (tall / 2 - 34)];
   const paint = () => { tools.move(dot, ...place(at)); set(trail, { points: tools.points([...passed, at].map(place)) }); };
   function fit(pixels) {
-    set(picture.node, { viewBox: `0 0 ${width = pixels} ${tall = pixels < 480 ? 220 : 236}`, width, height: tall });
+    set(picture.node, { viewBox: `0 0 ${width = pixels} ${tall = pixels < 480 ? 150 : 170}`, width, height: tall });
     area.replaceChildren(...SENSES.flatMap((sense, n) => [
       svg("rect", { class: `w2s-side-of hue-${hues[sense].hue}`, x: n * width / 2, width: width / 2, height: tall, rx: 6 }),
       svg("text", { class: `w2s-side-name hue-${hues[sense].hue}`, x: n ? width - 14 : 14, y: 28, "text-anchor": n ? "end" : "start" }, sense)]));
@@ -66,13 +67,13 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
     }, (error) => { loading = null; state.textContent = `The model could not be loaded: ${error.message}.`; });
     if (!model) state.textContent = `Loading the model (${data.model.megabytes} MB) …`;
   }
-  const field = tools.textField({ label: `Your sentence with “${data.word}” (loads ${data.model.megabytes} MB)`, value: data.examples[0].text, most: 120,
+  const field = tools.textField({ label: `Your sentence with “${data.word}”; typing loads ${data.model.megabytes} MB`, value: data.examples[0].text, most: 120,
     oninput(text) { clearInterval(timer); picks.set(""); read(text); } });
   const state = el("span", { class: "w2s-offer-state w2s-own-line", role: "status" });
   field.input.addEventListener("focus", load);
   const picks = tools.choice({ legend: "Or watch one being typed", value: "0", options: data.examples.map(({ text }, n) => ({ key: `${n}`, label: `… ${text.split(` ${data.word} `).at(-1)}` })),
     onchange: play });
-  stage.append(tools.bar(field, state), picture.node, tools.bar(picks));
+  stage.append(el("p", { class: "w2s-task" }, data.task), tools.bar(field, state), tools.bar(picks), picture.node);
   tools.onWidth(fit);
   const spots = data.examples[0].path.filter(Boolean);
   [passed, goal, at] = [spots.slice(0, -2), spots.at(-2) ?? spots[0], spots.at(-1)];

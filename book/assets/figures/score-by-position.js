@@ -34,8 +34,7 @@ window.w2s.register("score-by-position", function (stage, data, tools) {
     chart.name(`Mean scores with ${kind}, head ${head + 1}, for ${queries.length} query positions.`);
     Object.assign(stage.dataset, { kind, head, aligned, query: queries[query], share });
     const curve = data.scores[kind][head][query], best = queries[query] - curve.indexOf(Math.max(...curve));
-    tools.say(`${kind}, head ${head + 1}, aligned at ${aligned ? "the query" : "position 0"}: query ${queries[query]} scores highest at distance ${
-      best}. Distance explains ${share}\u00a0% of the variation (mean of the heads).`);
+    tools.say(`${kind}, head ${head + 1}, aligned at ${aligned ? "the query" : "position 0"}: query ${queries[query]} scores highest at distance ${best}.`);
   }
 
   const kinds = tools.choice({ legend: "Encoding", value: kind, options: data.kinds, onchange(key) { kind = key; draw(); } });

@@ -25,6 +25,7 @@ def bank_moves(examples: Iterable[str]) -> dict:
         for text in texts
     ]
     return {
+        "task": f"One word, two meanings: change the sentence and watch “{WORD}” move.",
         "model": page_model(NAME),
         "word": WORD,
         "plane": plane,
