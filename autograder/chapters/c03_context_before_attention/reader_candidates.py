@@ -180,13 +180,12 @@ WRONG: dict[str, list[Reader]] = {
 # What a test lacks that lets such a function through, the most absurd first.
 PROBES: dict[str, Reader] = {
     (
-        "Your test accepts logits that have nothing to do with the tokens: it never fails, or "
-        "checks shapes only. Is there an `assert` that is reached, outside of `try`, without "
-        "parentheses round condition and text, that compares two answers?"
+        "Your test accepts random logits: make sure that it reaches an `assert`, outside `try`, "
+        "that compares the values of two calls."
     ): (noise),
     (
-        "Your test accepts a model that sees the whole text and all rows: change a token, and "
-        "compare the logits before it with those of the call before."
+        "Your test accepts a model that sees the whole batch: change a token and compare the "
+        "logits before it across both calls."
     ): (whole_text),
     (
         "Your test accepts a model whose logits move by a few hundredths with tokens it should not "

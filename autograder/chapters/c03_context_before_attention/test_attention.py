@@ -173,8 +173,8 @@ def saturated(signs: list[list[int]], v: list[float], mask: list[int]) -> tuple:
 @additive_attention.stage("large scores", points=0.5, after="scores")
 def test_scores_of_a_few_hundred_give_finite_weights(student, rng):
     rule = (
-        "Scores of a few hundred give finite weights: e to the 89 is infinite in float32. What"
-        " matters is how far they are from each other."
+        "Your softmax overflows at scores of a few hundred: subtract the largest score before"
+        " you exponentiate."
     )
     near = [[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]]
     for level in (100.0, 390.0, float(whole(rng, 150, 350))):
@@ -182,8 +182,8 @@ def test_scores_of_a_few_hundred_give_finite_weights(student, rng):
             parts = saturated(near, [sign * level, 1.0, 0.25], [1, 1, 1, 1])
             ask_weights(student, parts, rule)
     masked = (
-        "Padding has weight 0 whatever the scores are: also where its score is the largest by far,"
-        " and where those of the tokens are a few hundred below 0."
+        "Padding gets weight when its score is large, or when all others are far below 0: mask"
+        " its scores with minus infinity."
     )
     for first in (1, -1):
         signs = [[first, 1, 1], [first, -1, 1], [-first, 1, 1]]

@@ -281,9 +281,8 @@ def test_every_count_that_is_seen_gives_up_the_discount(student, rng):
             rtol=1e-4,
             atol=1e-6,
             cause=(
-                "A token that was seen after a context has (its count - discount) / (sum of the"
-                " row) more than one that was not: the discount is taken once, of every count above"
-                " 0, and 0 stays 0."
+                "The discounted term is max(count - discount, 0) / (sum of the row): subtract the"
+                " discount once from every positive count."
             ),
         )
 
@@ -291,9 +290,8 @@ def test_every_count_that_is_seen_gives_up_the_discount(student, rng):
 @kneser_ney.stage("freed probability mass", points=1.5)
 def test_what_was_saved_goes_to_the_tokens_that_were_not_seen(student, rng):
     rule = (
-        "What a row saves is the discount times the number of different tokens that were seen in"
-        " it, divided by the sum of the row; all tokens share it. Here every token continues alike:"
-        " p of step 1 is 1 / V."
+        "The probability mass that a row frees is the discount times its number of different"
+        " tokens, divided by the row's sum."
     )
     for size, seen, discount in (
         (4, 2, 0.5),
@@ -318,8 +316,8 @@ def test_what_was_saved_goes_to_the_tokens_that_were_not_seen(student, rng):
 @kneser_ney.stage("continuation counts", points=2)
 def test_a_token_continues_by_the_number_of_its_contexts(student, rng):
     rule = (
-        "By itself a token has a probability that grows with the number of different contexts after"
-        " which it was seen: how often it was seen there plays no part."
+        "The continuation probability counts the different contexts of a token, not its"
+        " occurrences."
     )
     francisco = torch.tensor([[9.0, 1, 0, 0], [0, 0, 3, 0], [0, 1, 0, 2], [0, 1, 0, 0]])
     compare_shares(student, francisco, 0.5, rule)
@@ -350,8 +348,8 @@ def test_a_token_continues_by_the_number_of_its_contexts(student, rng):
 @kneser_ney.stage("uniform distribution", points=1)
 def test_a_token_that_was_never_seen_gets_its_share_of_the_uniform(student, rng):
     rule = (
-        "Step 1 saves too: the discount times the number of tokens that were seen at all, divided"
-        " by the sum of n, goes to all V tokens in equal parts, also to one that was never seen."
+        "Step 1 frees mass as well: discount times the number of tokens seen, divided by the sum"
+        " of n. All V tokens share it equally."
     )
     compare_shares(student, torch.tensor([[0.0, 3, 1, 0], [2, 0, 2, 0]]), 0.5, rule)
     compare_shares(student, torch.tensor([[0.0, 0, 7]]), 0.4, rule)

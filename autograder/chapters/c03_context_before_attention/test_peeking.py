@@ -46,7 +46,7 @@ def test_a_test_stops_a_reader_that_sees_the_next_word(student, rng):
         "next",
         rng,
         "A model that sees the next token passes your test: change a token and compare the position"
-        " just before it, with a tolerance of about 0.0001.",
+        " just before it, tolerance about 0.0001.",
     )
 
 
@@ -56,8 +56,8 @@ def test_a_test_stops_a_reader_that_sees_a_far_word(student, rng):
         student,
         "far",
         rng,
-        "A model that sees a distant token passes your test: compare all positions before the"
-        " changed token, not only the adjacent one, and change tokens all along the text.",
+        "A model that sees a distant token passes your test: change tokens throughout the text and"
+        " compare every position before each.",
     )
 
 
@@ -78,8 +78,8 @@ def test_a_test_stops_a_reader_that_sees_another_row(student, rng):
         student,
         "rows",
         rng,
-        "A model that sees another sequence passes your test: call it with two rows, change a"
-        " token of either, and compare all positions of the other.",
+        "A model that sees other sequences of its batch passes your test: change a token in one"
+        " sequence and compare the other.",
     )
 
 

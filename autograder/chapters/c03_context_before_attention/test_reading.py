@@ -374,12 +374,12 @@ def ask_with_views(student, rng) -> None:
 
 
 FULL = (
-    "Without padding the result is as before the repair: at each position the state after that"
-    " token, read from the last token of the text to its first, at the positions of the tokens."
+    "Without padding, the output at each position is the state after reading from the last"
+    " token back to that one."
 )
 MEETS = (
-    "The state passes padding unchanged: after a shorter text, the last token is read with"
-    " its row of start, not with zeros or with a state that has read padding."
+    "Padding must leave the state unchanged: a shorter text's last token is read with its"
+    " own row of `start`."
 )
 SILENT = "Where no word stands the output is zeros, whatever the state is."
 

@@ -194,9 +194,8 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
             letters,
             filters,
             positive(rng, letters, filters),
-            "All scores are negative here, and the largest of them counts: nothing is added before"
-            " or behind the word, where a filter would find zeros, and no score is cut before the"
-            " bias is there.",
+            "All scores are negative here: take their maximum without padding the word, and apply"
+            " the ReLU after adding the bias.",
         )
     ask_patterns(
         student,
@@ -335,8 +334,8 @@ def test_gamma_multiplies_the_whole(student, rng):
 @mix_layers.stage("large weights", points=1)
 def test_large_weights_give_finite_shares(student, rng):
     rule = (
-        "Weights of a few hundred give finite shares: e to the 89 is infinite in float32. What"
-        " matters is how far they are from each other."
+        "Your softmax overflows at weights of a few hundred: subtract the largest weight before"
+        " you exponentiate."
     )
     for base in (100.0, -150.0, 400.0, -400.0):
         ask_mix(student, normal(rng, 3, 2, 2) + 0.5, base + normal(rng, 3), 1.0, rule)
