@@ -20,12 +20,13 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
     tall / 2 + 14 + Math.max(-1, Math.min(1, y / REACH[1])) * (tall / 2 - 34)];
   const paint = () => { tools.move(dot, ...place(at)); set(trail, { points: tools.points([...passed, at].map(place)) }); };
   function fit(pixels) {
-    set(picture.node, { viewBox: `0 0 ${width = pixels} ${tall = pixels < 480 ? 150 : 170}`, width, height: tall });
+    set(picture.node, { viewBox: `0 0 ${width = pixels} ${tall = pixels < 480 ? 138 : 170}`, width, height: tall });
     area.replaceChildren(...SENSES.flatMap((sense, n) => [
       svg("rect", { class: `w2s-side-of hue-${hues[sense].hue}`, x: n * width / 2, width: width / 2, height: tall, rx: 6 }),
       svg("text", { class: `w2s-side-name hue-${hues[sense].hue}`, x: n ? width - 14 : 14, y: 28, "text-anchor": n ? "end" : "start" }, sense)]));
     marks.replaceChildren(...data.uses.map(({ sense, text, at: spot }) =>
       tools.move(svg("g", { class: "w2s-use" }, svg("title", {}, text), tools.mark(hues[sense])), ...place(spot))));
+    stage.insertBefore(examples, pixels < 480 ? picture.node.nextSibling : picture.node);
     paint();
   }
   /* Go to the word's place in the words that are there now. Where they go on from the last ones, the trail does too. */
@@ -73,7 +74,8 @@ window.w2s.register("bank-moves", function (stage, data, tools) {
   field.input.addEventListener("focus", load);
   const picks = tools.choice({ legend: "Or watch one being typed", value: "0", options: data.examples.map(({ text }, n) => ({ key: `${n}`, label: `… ${text.split(` ${data.word} `).at(-1)}` })),
     onchange: play });
-  stage.append(el("p", { class: "w2s-task" }, data.task), tools.bar(field, state), tools.bar(picks), picture.node);
+  const examples = tools.bar(picks);  // below the plane where the screen is narrow
+  stage.append(el("p", { class: "w2s-task" }, data.task), tools.bar(field, state), picture.node);
   tools.onWidth(fit);
   const spots = data.examples[0].path.filter(Boolean);
   [passed, goal, at] = [spots.slice(0, -2), spots.at(-2) ?? spots[0], spots.at(-1)];

@@ -25,7 +25,7 @@ def bank_moves(examples: Iterable[str]) -> dict:
         for text in texts
     ]
     return {
-        "task": f"One word, two meanings: change the sentence and watch “{WORD}” move.",
+        "task": "One word, two meanings: edit the sentence.",
         "model": page_model(NAME),
         "word": WORD,
         "plane": plane,
