@@ -9,7 +9,7 @@
 window.w2s.register("text-cuts", function (stage, data, tools) {
   "use strict";
   const { el } = tools, utf8 = new TextEncoder(), dim = 768;
-  const table = el("div", { class: "w2s-cuts" });
+  const table = el("div", { class: "w2s-cuts w2s-token-rows" });
   let found = null, text = data.texts[0].text;
 
   const visible = (piece) => piece.replaceAll(" ", "␣").replaceAll("\n", "⏎") || "∅";

@@ -11,6 +11,7 @@ window.w2s.register("token-price", function (stage, data, tools) {
   const english = data.languages[0], dearest = Math.max(...data.counters.flatMap(({ key }) =>
     data.languages.map(({ counts }) => counts[key] / english.counts[key])));
   let key = data.counters[0].key;
+  bars.node.classList.add("w2s-many");
   let { name: chosen } = data.languages.reduce((a, b) => (b.counts[key] > a.counts[key] ? b : a));
 
   function show() {
