@@ -87,7 +87,7 @@ def slow_interpolation(
 def rotate(
     x: Float[Tensor, "B H T D"], tables: Tables, layout: Layout = "halves"
 ) -> Float[Tensor, "B H T D"]:
-    """Turn each pair (a, b) of x to (a cos - b sin, a sin + b cos)."""
+    """Rotate each pair (a, b) of x to (a cos - b sin, a sin + b cos)."""
     if x.shape[-1] != 2 * tables.cos.shape[-1]:
         raise ModelInputError(
             f"heads of {x.shape[-1]} numbers but tables for {2 * tables.cos.shape[-1]}"

@@ -5,6 +5,7 @@
      tokens: ["a", "b", ...], half: 8,                     the sequence twice, `half` tokens each time
      heads: [{key: "1.2", label: "previous-token head", weights: [[...], ...]}, ...]     a row a query
      next: [{token: "b", share: 0.9}, ...]                 for each token the likeliest next one
+     first: 11                                             where it opens; left out: at the first token
      right: [0.01, ...]                                    the probability of the token that does come next
    } */
 window.w2s.register("induction-heads", function (stage, data, tools) {
@@ -27,7 +28,7 @@ window.w2s.register("induction-heads", function (stage, data, tools) {
     Object.assign(stage.dataset, { at, head: head.key, best });
   }
   const steps = tools.stepper({ label: "Token", count: tokens.length - 1, text: (step) => `${step + 1} of ${tokens.length}`,
-    still: half + 2, show(to) { at = to; show(); } });
+    first: data.first || 0, still: half + 2, show(to) { at = to; show(); } });
   function go(to) { steps.go(Math.min(to, tokens.length - 2)); }
   const choice = tools.choice({ legend: "Head", value: head.key, options: heads, onchange(key) {
     head = heads.find((one) => one.key === key); show(); } });

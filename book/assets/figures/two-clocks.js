@@ -17,7 +17,8 @@ window.w2s.register("two-clocks", function (stage, data, tools) {
     const angle = steps * speed.degrees * Math.PI / 180, cos = Math.cos(angle), sin = Math.sin(angle);
     return [a * cos - b * sin, a * sin + b * cos];
   };
-  const dot = (a, b) => a[0] * b[0] + a[1] * b[1], show = (vector) => `(${vector.map((value) => value.toFixed(2)).join(", ")})`;
+  const dot = (a, b) => a[0] * b[0] + a[1] * b[1], short = (value) => String(+value.toFixed(2) || 0).replace("-", "−");
+  const show = (vector) => `(${vector.map(short).join(", ")})`;
   const scoreAt = (distance) => dot(rotated(vectors[0], distance), vectors[1]);
 
   const dials = names.map((name, n) => {
@@ -36,7 +37,7 @@ window.w2s.register("two-clocks", function (stage, data, tools) {
     } };
   });
   const clocks = tools.picture({ class: "w2s-lanes" }, ...dials.map(({ node }) => node));
-  const axes = tools.axes({ xLabel: "query position − key position", yLabel: "score" });
+  const axes = tools.axes({ xLabel: "distance d = m − n", yLabel: "score" });
   const chart = tools.picture({ class: "w2s-lanes" }, axes.node);
 
   function draw() {
@@ -50,10 +51,10 @@ window.w2s.register("two-clocks", function (stage, data, tools) {
       lines: [{ points: fine.map((d) => [d, scoreAt(d)]) }], dot: [distance, score] });
     set(chart.node, { viewBox: `0 0 ${wide} 168`, width: wide });
     clocks.name(`Query ${show(q)}, key ${show(k)}.`);
-    chart.name(`The score by distance; ${score.toFixed(2)} at ${distance}.`);
+    chart.name(`The score by distance; ${short(score)} at ${short(distance)}.`);
     Object.assign(stage.dataset, { places: places.join(), turn: speed.degrees, together, score, query: JSON.stringify(q),
       key: JSON.stringify(k) });
-    tools.say(`${show(q)} · ${show(k)} = ${score.toFixed(2)} at distance ${distance}.`);
+    tools.say(`${show(q)} · ${show(k)} = ${short(score)} at distance ${short(distance)}.`);
   }
 
   const sliders = names.map((name, n) => tools.slider({ label: `${name[0].toUpperCase()}${name.slice(1)} position`, min: 0, max: most,
