@@ -1,7 +1,7 @@
 /* What an encoder predicts for a masked token, what it attends to there, and one side hidden.
 
    data = {
-     model: {name, megabytes, parameters},   of kind "bert"; without it there are the examples only
+     model: {name, megabytes, parameters},   of kind "bert", or null: the examples only
      mask: "[MASK]",
      examples: [{text, tokens: [...], at: 4, sides: {both: {fillings: [["land", 0.08], ...], looks: [layer][head][token]},
                  left: ..., right: ...}}]    by torch; `text` has the mask, `at` is its position; with a side hidden, `looks` begins

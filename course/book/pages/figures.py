@@ -79,7 +79,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "mask-draws": {"texts", "others", "share", "masked", "replaced", "vocabularies"},
     "pair-guess": {"tasks"},
     "encoder-sizes": {"examples"},
-    "filled-blanks": {"mask", "examples"},
+    "filled-blanks": {"model", "mask", "examples"},
     "training-stages": {"curve", "other", "levels", "stages"},
     "asked-again": {"texts", "share", "copies", "most"},
     "soft-targets": {"examples"},

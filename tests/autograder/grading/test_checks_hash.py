@@ -31,6 +31,7 @@ OUTSIDE = {
     "autograder.authoring.wrappers": "for authors: the mutants",
     "autograder.chapters.conftest": "runs the checks under pytest",
     "autograder.check": "the check in a student's notebook at home; a sandbox has an empty one",
+    "autograder.checks.kernels.traces": "the trace of a launch for a figure",
     "autograder.checks.rubric": "report: a result as text and HTML",
     "autograder.classroom": "collects submissions, stores verdicts and reports them",
     "autograder.course_layout": "where a result is kept",
