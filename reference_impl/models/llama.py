@@ -47,8 +47,8 @@ from reference_impl.weights.pretrained import Pretrained
 class LlamaConfig(Settings):
     """LLaMA-7B.
 
-    LLaMA 2 70B has num_kv_heads=8; a Mistral has sliding_window=4096; a Qwen2 has
-    qkv_bias=True, a Qwen3 qk_norm=True; a Mixtral has num_experts=8.
+    LLaMA 2 70B has num_kv_heads=8; Mistral 7B v0.1 has sliding_window=4096; a Qwen2
+    has qkv_bias=True, a Qwen3 qk_norm=True; a Mixtral has num_experts=8.
     """
 
     vocab_size: Count = 32_000

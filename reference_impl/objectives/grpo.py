@@ -4,7 +4,8 @@ is against its siblings.
 Shao et al. 2024, section 4.1.1, equations 3 and 4. For a prompt several answers are
 sampled; an answer's advantage, the same at all its tokens, is its reward less the
 group's mean, over the group's standard deviation (of the population here). The distance
-to the reference is in the loss, by an estimate that is never negative.
+to the reference is in the loss, by an estimate that is never negative. Later recipes
+set beta to 0 (Yu et al. 2025) and leave out the division (Liu et al. 2025).
 
 Not here: sampling (see `generation`), advantages of single steps (section 4.1.3).
 """
