@@ -875,7 +875,7 @@ for name, candidate in (("flash_forward", flash_forward), ("flash", by_the_kerne
 #
 # **Why.** Approving takes one click, and whatever was not asked is then in the library.
 #
-# **Difficulty** 3 of 5 · **Time** 9 minutes · **Points** 4
+# **Difficulty** 3 of 5 · **Time** 9 minutes · **Points** 4 · **Paper** none: this is a review
 #
 # A colleague sends you a pull request with a new attention kernel in float32: *"One input, 128 queries and 128 keys of dimension 64 from `randn`, not causal: no number is off by more than 0.01 from torch's. It is twice as fast. Merge?"* What does this test show, and what not? What do you answer?
 #
