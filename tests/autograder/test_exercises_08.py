@@ -353,6 +353,6 @@ def test_the_last_parts_run_and_agree_with_the_courses_training():
         kept.model, [5, 6], 4, 1
     )
     assert (
-        names["by_bets"](kept.model, kept.tokenizer.encode, names["SENTENCES"][0])
+        names["by_likelihood"](kept.model, kept.tokenizer.encode, names["SENTENCES"][0])
         in names["ANSWERS"]
     )
