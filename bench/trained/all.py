@@ -53,6 +53,7 @@ SCRIPTS = (
     "induction",
     "moe",
     "fill_mask",
+    "recipe",
 )
 """In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`,
 `dpo`, `peeking`, `positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is
