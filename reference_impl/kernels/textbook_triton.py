@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from reference_impl.kernels.backend import Tiles, tl, triton
+from reference_impl.kernels.backend import Tiles, device_of, tl, triton
 
 
 @triton.jit
@@ -104,7 +104,8 @@ def add(
     """x + y, one program instance for each block."""
     out = torch.empty_like(x)
     grid = (triton.cdiv(len(x), block),)
-    add_kernel[grid](x, y, out, len(x), BLOCK=block)
+    with device_of(x):
+        add_kernel[grid](x, y, out, len(x), BLOCK=block)
     return out
 
 
@@ -112,7 +113,8 @@ def softmax(x: Float[Tensor, "R C"]) -> Float[Tensor, "R C"]:
     """Softmax of each row, one program instance for each; a row is one block."""
     out = torch.empty_like(x)
     block = triton.next_power_of_2(x.shape[1])
-    softmax_kernel[(len(x),)](x, out, x.shape[1], BLOCK=block)
+    with device_of(x):
+        softmax_kernel[(len(x),)](x, out, x.shape[1], BLOCK=block)
     return out
 
 
@@ -124,7 +126,8 @@ def matmul(
     out = torch.empty(rows, columns, dtype=a.dtype, device=a.device)
     grid = triton.cdiv(rows, tiles.rows), triton.cdiv(columns, tiles.columns)
     sizes = {"ROWS": tiles.rows, "COLUMNS": tiles.columns, "DEPTH": depth}
-    matmul_kernel[grid](a, b, out, rows, len(b), columns, **sizes, **tiles.launch)
+    with device_of(a):
+        matmul_kernel[grid](a, b, out, rows, len(b), columns, **sizes, **tiles.launch)
     return out
 
 
@@ -140,7 +143,8 @@ def flash(
     grid = triton.cdiv(num_queries, tiles.rows), heads
     lengths = num_queries, k.shape[1], width**-0.5
     sizes = {"D": width, "ROWS": tiles.rows, "COLUMNS": tiles.columns}
-    flash_kernel[grid](q, k, v, out, *lengths, **sizes, **tiles.launch)
+    with device_of(q):
+        flash_kernel[grid](q, k, v, out, *lengths, **sizes, **tiles.launch)
     return out
 
 
