@@ -108,7 +108,7 @@ def test_a_mean_over_the_wrong_number_has_no_guess_before_the_mistake():
     def over_all_rows(logits, ids, mask):
         return cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
 
-    assert told("08.next_token_loss", over_all_rows)[0].startswith("You leave `mask` aside")
+    assert told("08.next_token_loss", over_all_rows)[0].startswith("You ignore `mask`")
 
 
 def test_the_feedback_page_has_the_notebooks_order_and_only_names_what_follows():
