@@ -14,8 +14,8 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 8. GPT: the exercises
 #
-# In this notebook you write a GPT: its loss, a test of its causal mask, the model, MinHash, AdamW, fine-tuning and zero-shot scoring.
-# At the end your GPT loads trained weights and generates, your functions train it from scratch, and SmolLM2 answers by your scores.
+# You write a GPT: its loss, a test of its mask, the model, MinHash, AdamW, fine-tuning, zero-shot scoring.
+# At the end your GPT loads trained weights, your functions train one from scratch, and SmolLM2 answers by your scores.
 #
 # There are 11 exercises and 58 points. Plan about 177 minutes, in as many sittings as you like.
 #

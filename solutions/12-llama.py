@@ -14,14 +14,14 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 12. LLaMA: the exercises
 #
-# In this notebook you write the parts of LLaMA's block that GPT-2 lacks, count parameters and cache bytes, build a KV cache, and write the two layers with which DeepSeek-V3 departs from LLaMA.
+# You write what LLaMA's block adds to GPT-2, count parameters and cache bytes, build a KV cache, and add experts and latent attention.
 # At the end SmolLM2, a LLaMA with 135 million parameters, generates with your functions.
 #
 # There are 12 exercises and 60 points. Plan about 215 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | The block: norm, gate, dead units | 1 to 4 | 49 | 16 |
+# | The block | 1 to 4 | 49 | 16 |
 # | Heads and bytes | 5 to 7 | 63 | 15 |
 # | The cache | 8 to 9 | 46 | 14 |
 # | Experts and latent attention | 10 to 11 | 40 | 10 |
@@ -72,7 +72,7 @@ progress("12")                                 # follows your checks
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-block", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 1. The block: norm, gate, dead units
+# # Part 1. The block
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rms_norm-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 1. RMSNorm

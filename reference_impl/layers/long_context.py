@@ -1,4 +1,4 @@
-"""What current models read long texts with: YaRN, attention sinks, alternating windows.
+"""Long context: YaRN, attention sinks and alternating windows.
 
 Peng et al. 2024 (YaRN), sections 3.2 and 3.4, as the released program and
 `transformers` compute it: between slow and fast pairs the mix is linear in the pair's
@@ -20,7 +20,7 @@ from reference_impl.layers.rotary import Tables
 
 
 class Yarn(NamedTuple):
-    """What to divide each pair's frequency by, and what to multiply the tables with."""
+    """A divisor for each pair's frequency, and a factor for the rotary tables."""
 
     interpolation: Float[Tensor, "P"]
     temperature: float

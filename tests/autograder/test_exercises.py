@@ -182,7 +182,7 @@ def test_a_notebook_begins_with_half_a_screen_folded_fine_print_and_the_progress
     shown, *folded = head.split("<details>")
     assert len(folded) == 1 and folded[0].startswith("<summary>Fine print</summary>")
     assert folded[0].endswith("</details>")
-    assert len(shown.split()) < 285  # half a screen, a table of up to twelve exercises included
+    assert len(shown.split()) < 265  # half a screen, table included
     assert "**How it works.**" in shown and "**Symbols.**" in shown
     names = list(assignment.cells)
     assert names[:3] == ["intro", "setup", "progress"]
