@@ -254,7 +254,7 @@ def _(logits, k):
     "ties-lost-by-topk",
     caught_by="ties",
     loses=1,
-    misconception="You keep exactly k, as `topk` does. What is as large as the k-th stays, too.",
+    misconception="You keep exactly k, as `topk` does. Logits equal to the k-th stay as well.",
 )
 def _(logits, k):
     out = torch.full_like(logits, -torch.inf)

@@ -252,7 +252,7 @@ def _cell(raw: object) -> SubmittedCell:
 def _as_released(kind: str, source: str, mark: dict) -> bool:
     """Whether a cell has the checksum that nbgrader writes when it makes a release.
 
-    Who forges it only says of their own work that it is none.
+    A student who forges it only declares their own work untouched.
     """
     grade, solution = mark.get("grade", False), mark.get("solution", False)
     locked = not solution and (grade or mark.get("locked", False))
