@@ -136,14 +136,15 @@ def run_stage(
         result = failed.asked.key if failed.asked else ""
     except StudentError as error:
         status = Status(STATUS_OF_KIND.get(error.kind, error.kind))
+        said, _, more = error.text.partition("\n")  # a drawn number stands below the first line
         cause = (
             FROM_INSIDE
             if status == Status.FAULT
             else _raised(student.calls)
             if status == Status.ERROR
-            else CAUSES.get(status, error.text)
+            else CAUSES.get(status, said)
         )
-        detail = "" if cause == error.text else error.text
+        detail = more if cause == said else error.text
         if status == Status.ERROR and student.calls:
             last = student.calls[-1]
             detail = f"{shown_call(last) or call_in_shapes(last)}\n{detail}".strip()

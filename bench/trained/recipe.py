@@ -1,8 +1,8 @@
 """Seven ways to train one small decoder with the same number of FLOPs.
 
-    python bench/trained/recipe.py [PROGRESS]        after gpt.py; five minutes on one core
+    python bench/trained/recipe.py        after gpt.py; five minutes on one core
 
-A run is appended to the file PROGRESS, if one is given, and what the file has is not done again.
+A run is appended to the file --progress, if one is given, and what the file has is not done again.
 
 The model is LLaMA's block, two of them, 96 wide. The baseline is AdamW with weight decay 0.1 and a
 cosine. Five variants change one thing each, and the last makes all changes but the missing decay.
@@ -11,6 +11,7 @@ of the other half. A variant gets as many steps as the baseline's FLOPs allow, i
 matrix products included.
 """
 
+import argparse
 import json
 import os
 import sys
@@ -118,9 +119,10 @@ def largest_logit(model: Llama, rows: torch.Tensor) -> float:
         return float(model(rows[:64, :-1]).logsumexp(-1).abs().max())
 
 
-def trained(text: Text, name: str, rate: float, seed: int, steps: int) -> dict[str, Any]:
+def trained(
+    text: Text, name: str, rate: float, seed: int, steps: int, progress: Path | None
+) -> dict[str, Any]:
     """Train one variant and measure it, unless that has been done."""
-    progress = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     lines = progress.read_text().splitlines() if progress and progress.exists() else []
     asked = {"variant": name, "rate": rate, "seed": seed, "steps": steps}
     for run in map(json.loads, lines):
@@ -151,12 +153,17 @@ def measured(text: Text, recipe: Recipe, rate: float, seed: int, steps: int) -> 
 
 def main() -> None:
     """Choose two learning rates, then train every variant under every seed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--progress", type=Path)
+    progress = parser.parse_args().progress
     torch.set_num_threads(1)
     text = Text()
     flops = {name: flops_of_a_step(text, recipe) for name, recipe in VARIANTS.items()}
     steps = {name: STEPS * flops["baseline"] // each for name, each in flops.items()}
     tried = [
-        trained(text, name, rate, 0, steps[name]) for name in ("baseline", "Muon") for rate in RATES
+        trained(text, name, rate, 0, steps[name], progress)
+        for name in ("baseline", "Muon")
+        for rate in RATES
     ]
     best = {
         name: min(
@@ -168,7 +175,7 @@ def main() -> None:
     for seed in SEEDS:
         for name, recipe in VARIANTS.items():
             rate = best["Muon" if recipe.muon else "baseline"]
-            runs.append(trained(text, name, rate, seed, steps[name]))
+            runs.append(trained(text, name, rate, seed, steps[name], progress))
     save(
         "trained_recipe",
         versions=("torch",),

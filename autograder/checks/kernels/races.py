@@ -22,7 +22,7 @@ RIVALS = {
     ATOMIC: (LOAD, STORE),
 }
 MOST = 64  # races of one access that are named
-DOES = ("loads it", "stores it", "changes it atomically")
+DOES = ("loads", "stores", "atomically changes")
 
 
 @dataclass(frozen=True)
@@ -77,27 +77,28 @@ class Races:
 
 
 def said(race: Race, grid: tuple[int, ...], tensors: Sequence[tuple[str, Tensor]]) -> str:
-    """What a student reads: the element by its argument's name, and both instances."""
-    earlier, later = (_named(one, grid) for one in race.instances)
-    does, does_later = (DOES[kind] for kind in race.kinds)
-    who = (
-        f"program instances {earlier} and {later} both store it"
-        if race.kinds == (STORE, STORE)
-        else f"program instance {earlier} {does}, instance {later} {does_later}"
-    )
-    where = _element(race.address, tensors)
-    return f"Data race on {where}: {who}. They run concurrently, in no order."
+    """What a student reads: a first line without the run's own numbers, and one with them."""
+    name, element = _element(race.address, tensors)
+    ways = sorted(race.kinds)
+    if ways == [STORE, STORE]:
+        who = "two program instances store the same element"
+    else:
+        one, other = (DOES[way] for way in ways)
+        who = f"one program instance {one} an element, another {other} it"
+    pairs = zip(race.instances, race.kinds)
+    accesses = " and ".join(f"instance {_named(one, grid)} {DOES[way]} it" for one, way in pairs)
+    return f"Data race on {name}: {who}, in no order.\nElement {element}: {accesses}."
 
 
-def _element(address: int, tensors: Sequence[tuple[str, Tensor]]) -> str:
-    """The element of the argument that begins nearest before the address, in its memory."""
+def _element(address: int, tensors: Sequence[tuple[str, Tensor]]) -> tuple[str, int]:
+    """The argument that begins nearest before the address, in its memory, and its element."""
     offsets = [
         (address - tensor.data_ptr(), name, tensor.element_size())
         for name, tensor in tensors
         if 0 <= address - tensor.untyped_storage().data_ptr() < tensor.untyped_storage().nbytes()
     ]
     offset, name, size = min(offsets, key=lambda one: (one[0] < 0, one[0]))
-    return f"element {offset // size} of {name}"
+    return name, offset // size
 
 
 def _named(instance: int, grid: tuple[int, ...]) -> str:

@@ -171,7 +171,7 @@ class Tracer(Harness):
             "tensor": number,
             "element": int(self._elements[number][1][places[number][0]]),
             "instances": [one - 1 for one in race.instances],
-            "does": [DOES[kind] for kind in race.kinds],
+            "does": [f"{DOES[kind]} it" for kind in race.kinds],
             "event": len(self.trace["events"]) - 1,
         }
 

@@ -132,4 +132,4 @@ def _exception(error: StudentError) -> str:
     """
     if error.kind == "error":
         return error.text.rsplit("\n", 1)[-1].split(":")[0]
-    return error.text if error.kind == "unreadable" else ""
+    return error.text.split("\n")[0] if error.kind == "unreadable" else ""
