@@ -19,8 +19,8 @@ pytest.importorskip("triton", reason="Triton has wheels for Linux only")
 SEEDS = (1, 2)
 DOES = r"(loads|stores|atomically changes)"
 SAID = re.compile(
-    rf"Data race on `(?P<argument>\w+)`: (?:two program instances store the same element|one program"
-    rf" instance {DOES} an element, another {DOES} it), in no order\."
+    r"Data race on `(?P<argument>\w+)`: (?:two program instances store the same element"
+    rf"|one program instance {DOES} an element, another {DOES} it), in no order\."
 )
 SEEN = re.compile(
     r"Element (?P<element>\d+): instance (?P<one>\d+|\([\d,]+\)) "

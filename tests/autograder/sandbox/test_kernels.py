@@ -221,7 +221,8 @@ def outcomes(student) -> dict[str, list]:
             out = next(one for one in after.args if isinstance(one, Buffer))
             found[name] = [out.values.tolist(), out.strays, dict(sorted(after.counted.items()))]
         except StudentError as error:
-            found[name] = [error.kind, error.text.split("\n")[-1]]
+            line = 0 if error.kind == "unreadable" else -1  # of an exception the last
+            found[name] = [error.kind, error.text.split("\n")[line]]
     return found
 
 
