@@ -12,7 +12,7 @@ BY_HAND = torch.tensor([[16.0, 9.0, 4.0, 1.0]]).log()
 LAST = 1 - 2**-24  # the largest float32 below 1
 
 draw = exercise(
-    "09.draw", function="draw", points=6, see=f"{BOOK}/sampling#by-hand", withhold=OURS | LIBRARIES
+    "09.draw", function="draw", points=6, see=f"{BOOK}/sampling#drawing-a-token", withhold=OURS | LIBRARIES
 )
 
 
@@ -324,7 +324,7 @@ keep_top_k = exercise(
     "09.keep_top_k",
     function="keep_top_k",
     points=4,
-    see=f"{BOOK}/sampling#what-a-filter-forbids",
+    see=f"{BOOK}/sampling#top-k-top-p-min-p-and-typical-sampling",
     withhold=OURS | LIBRARIES,
 )
 
@@ -449,7 +449,7 @@ keep_top_p = exercise(
     "09.keep_top_p",
     function="keep_top_p",
     points=6,
-    see=f"{BOOK}/sampling#by-hand",
+    see=f"{BOOK}/sampling#top-k-top-p-min-p-and-typical-sampling",
     withhold=OURS | LIBRARIES,
 )
 
@@ -609,7 +609,7 @@ penalise = exercise(
     "09.penalise",
     function="penalise",
     points=3,
-    see=f"{BOOK}/sampling#by-hand",
+    see=f"{BOOK}/penalties#by-hand",
     withhold=OURS | LIBRARIES,
 )
 

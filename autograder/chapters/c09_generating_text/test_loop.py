@@ -274,7 +274,7 @@ repair_padding = exercise(
     also=["wrong_line"],
     points=4,
     kind="find-line",
-    see=f"{BOOK}/loop#what-goes-wrong",
+    see=f"{BOOK}/loop#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -421,7 +421,7 @@ predict_reading = exercise(
     function="predict_reading",
     points=4,
     kind="predict",
-    see=f"{BOOK}/loop#by-hand-what-it-reads",
+    see=f"{BOOK}/loop#the-kv-cache",
     withhold=OURS | LIBRARIES,
 )
 SIZES = ((1, 1), (1, 2), (2, 1), (3, 4), (4, 3), (16, 64), (64, 16), (1, 50), (50, 1), (7, 7))

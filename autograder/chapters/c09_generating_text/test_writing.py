@@ -20,7 +20,7 @@ writing_a_test = exercise(
     function="test_sampler",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/sampling#what-goes-wrong",
+    see=f"{BOOK}/sampling#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -96,7 +96,7 @@ def test_a_test_stops_what_is_no_chance(student, rng):
 short_answer(
     "09.likeliest_text",
     points=4,
-    see=f"{BOOK}/beam#is-the-likeliest-better",
+    see=f"{BOOK}/beam#is-the-most-probable-text-better",
     rubric={
         "people": (
             1,
