@@ -17,7 +17,7 @@ window.w2s.register("chosen-samples", function (stage, data, tools) {
     const x = tools.scale([0, last], [box[0], box[2]]), y = tools.scale([0, 1], [box[3], box[1]]);
     tools.set(picture.node, { viewBox: `0 0 ${width} 208`, width });
     chart.show({ x, y, box, many: [0, 4], dot: [at, way.values[at]],
-      lines: [{ points: [[0, data.greedy], [last, data.greedy]], hue: "grey", line: "dashed" },
+      lines: [{ points: [[0, data.greedy], [last, data.greedy]], hue: "yellow", line: "dashed" },
         ...ways.map(({ key, hue, values }) => ({ points: values.map((value, n) => [n, value]), hue, line: key === chosen ? "solid" : "dashed" }))] });
     chart.node.append(...sizes.map((size, n) => tools.svg("text", { class: "w2s-tick", x: x(n), y: box[3] + 17, "text-anchor": "middle" }, String(size))));
     picture.name(`Accuracy by number of samples for ${ways.length} ways of choosing; ${way.label} with ${sizes[at]} samples is right for ${percent(way.values[at])}.`);

@@ -25,7 +25,7 @@ window.w2s.register("penalised-logits", function (stage, data, tools) {
     const logits = data.tokens.map(changed), before = shares(data.tokens.map(({ logit }) => logit)), after = shares(logits);
     const first = after.indexOf(Math.max(...after));
     bars.show(data.tokens.map(({ text, prompt, output }, place) => ({ label: `${text.replace(" ", "␣")}  ${prompt} + ${output}`, value: after[place],
-      hue: place === first ? "orange" : "blue", note: `was ${percent(before[place])}` })), { most: 1 });
+      hue: place === first ? "orange" : "blue", note: percent(before[place]) === percent(after[place]) ? "" : `was ${percent(before[place])}` })), { most: 1 });
     Object.assign(stage.dataset, { ...knobs, at, logits: JSON.stringify(logits), probabilities: JSON.stringify(after) });
     const { text, logit } = data.tokens[at];
     tools.say(`The most probable token is “${data.tokens[first].text.trim()}”, with ${percent(after[first])}. The logit of “${text.trim()}” went from ${signed(logit)} to ${signed(logits[at])}.`);
