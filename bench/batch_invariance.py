@@ -7,7 +7,7 @@ Matrices: the first row of x (B, D) times w (D, V) with SmolLM2's shapes, for se
 B = 1; and the same product run again.
 
 SmolLM2 (135 million parameters) in float32 and in bfloat16: PROMPTS beginnings are continued
-greedily for NEW tokens, each alone and all together, all of one length, so that there is no padding.
+greedily for NEW tokens, each alone and all together, of one length, so that there is no padding.
 Recorded are the largest difference of the first token's logits and after how many tokens each text
 differs. Writes bench/results/batch_invariance.json.
 """

@@ -1,5 +1,4 @@
-"""Test-time compute on sums by steps: many chains of the half-trained model, and four ways to choose
-among them.
+"""Test-time compute on sums by steps: many chains of the half-trained model, and ways to choose.
 
     python bench/test_time_compute.py       after trained/sums.py; four minutes on one core
 
@@ -13,8 +12,8 @@ supervision, Cobbe et al. 2021), or with a label for each step (process supervis
 2023), where a chain's score is the product of its steps'. The steps' labels come from a program,
 where Lightman et al. paid people.
 
-Also budget forcing: greedy chains cut after so many steps, and greedy chains whose end is replaced by
-one more "+". Writes bench/results/test_time_compute.json.
+Also budget forcing: greedy chains cut after so many steps, and greedy chains whose end is replaced
+by one more "+". Writes bench/results/test_time_compute.json.
 """
 
 import copy
@@ -214,7 +213,9 @@ def main() -> None:
     tests = sums.problems(3, TESTED, tests=True)
     said = dict(
         zip(
-            tests, written(model, tests, sums.BY_STEPS, 1.0, each=CHAINS, seed=5_000_000), strict=True
+            tests,
+            written(model, tests, sums.BY_STEPS, 1.0, each=CHAINS, seed=5_000_000),
+            strict=True,
         )
     )
     learned = sums.problems(4, LEARNED)

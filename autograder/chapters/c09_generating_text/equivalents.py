@@ -3,9 +3,7 @@
 """
 
 ONE_ROW = "there is one row, the first and the last"
-ALREADY = (
-    "before the most probable token there is exactly 0, which is less than every p: it stays already"
-)
+ALREADY = "before the top token there is exactly 0, which is less than every p: it stays already"
 COVERED = "the order names every index of a row once, so that nothing of the old values is left"
 
 NEVER_WRITES = "no sampler writes into the list that it is given, says the card"

@@ -569,8 +569,7 @@ def _(logits, p):
     caught_by="crossing",
     loses=6,
     misconception=(
-        "You keep tokens with 1 - p times the highest probability. That is min-p, another"
-        " filter."
+        "You keep tokens with 1 - p times the highest probability. That is min-p, another filter."
     ),
 )
 def _(logits, p):
@@ -585,8 +584,7 @@ def _(logits, p):
     caught_by="crossing",
     loses=6,
     misconception=(
-        "You keep tokens whose own probability is at least p. The cumulative sum is what"
-        " counts."
+        "You keep tokens whose own probability is at least p. The cumulative sum is what counts."
     ),
 )
 def _(logits, p):
@@ -742,7 +740,8 @@ def _(logits, text, penalty):
     caught_by="borders",
     loses=0.5,
     misconception=(
-        "You leave logits alone where the penalty is below 1. It makes tokens of the text more probable."
+        "You leave logits alone where the penalty is below 1. It makes tokens of the text more"
+        " probable."
     ),
 )
 def _(logits, text, penalty):

@@ -76,7 +76,8 @@ def large(rng, entries: int, length: int, width: int, new: int) -> tuple:
 @beam_search.stage("greedy", points=2)
 def test_a_beam_of_one_is_the_loop_of_exercise_one(student, rng):
     rule = (
-        "Width 1, no end, penalty 0: the most probable token each time, and the score is the sum of the"
+        "Width 1, no end, penalty 0: the most probable token each time, and the score is the sum"
+        " of the"
         " natural logarithms of their probabilities, each given the prompt and the tokens"
         " before it."
     )
@@ -150,7 +151,8 @@ def test_the_best_of_all_candidates_together_are_kept(student, rng):
 def test_finished_hypotheses_are_put_aside(student, rng):
     rule = (
         "Some hypotheses end, penalty 0: who ends with `end_id` is put aside with its sum, never"
-        " lengthened and never forgotten, and the others continue. The best of all is returned, be it"
+        " lengthened and never forgotten, and the others continue. The best of all is returned,"
+        " be it"
         " the first that ended or the last, however many have ended."
     )
     for name in ("continue", "lost", "first", "enough", "late", "continue", "first"):

@@ -12,7 +12,11 @@ BY_HAND = torch.tensor([[16.0, 9.0, 4.0, 1.0]]).log()
 LAST = 1 - 2**-24  # the largest float32 below 1
 
 draw = exercise(
-    "09.draw", function="draw", points=6, see=f"{BOOK}/sampling#drawing-a-token", withhold=OURS | LIBRARIES
+    "09.draw",
+    function="draw",
+    points=6,
+    see=f"{BOOK}/sampling#drawing-a-token",
+    withhold=OURS | LIBRARIES,
 )
 
 
@@ -73,7 +77,8 @@ def test_the_first_token_whose_sum_passes_u(student, rng):
 @draw.stage("temperature", points=1.5)
 def test_logits_are_divided_before_the_softmax(student, rng):
     rule = (
-        "One row: the logits are divided by the temperature, before the softmax. Above 1 the probabilities"
+        "One row: the logits are divided by the temperature, before the softmax. Above 1 the"
+        " probabilities"
         " come nearer to each other, below 1 the largest takes more."
     )
     for temperature, number in (
@@ -483,7 +488,8 @@ def falling(rng, entries: int) -> Tensor:
 @keep_top_p.stage("crossing", points=2)
 def test_the_token_that_reaches_p_stays(student, rng):
     rule = (
-        "One row in descending order: tokens stay until their probabilities add up to p or more, and"
+        "One row in descending order: tokens stay until their probabilities add up to p or more,"
+        " and"
         " the one with which they do also stays."
     )
     for p in (0.2, 0.5, 0.6, 0.8, 0.84, 0.95, 0.98):
@@ -518,10 +524,7 @@ def test_the_token_that_reaches_p_stays(student, rng):
 
 @keep_top_p.stage("order", points=1.5, after="crossing")
 def test_the_row_keeps_its_order(student, rng):
-    rule = (
-        "One row in any order: the most probable tokens stay, each at its own index of the"
-        " row."
-    )
+    rule = "One row in any order: the most probable tokens stay, each at its own index of the row."
     for turn in range(1, 4):
         for p in (0.3, 0.8, 0.9):
             ask_p(

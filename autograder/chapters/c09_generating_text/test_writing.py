@@ -110,7 +110,8 @@ short_answer(
         "loops": (
             1,
             (
-                "explains the circles: a phrase in the text makes the same phrase more probable, each"
+                "explains the circles: a phrase in the text makes the same phrase more probable,"
+                " each"
                 " round more, and greedy or beam search has nothing that leads out (half if"
                 " repetition is named without why it feeds itself)"
             ),
@@ -118,7 +119,8 @@ short_answer(
         "task": (
             1,
             (
-                "tells apart tasks: where little is left open, as in translation, the most probable text is"
+                "tells apart tasks: where little is left open, as in translation, the most"
+                " probable text is"
                 " near to what is wanted; where many texts are right, as in a story, it is not"
                 " (half without the reason)"
             ),
@@ -128,7 +130,8 @@ short_answer(
             (
                 "names a remedy and its price: a draw leaves the circle, but from the long tail it"
                 " takes unlikely tokens and wanders off, so the tail is cut by top-k, top-p or a"
-                " temperature; or a penalty on tokens of the text, which also forbids what has to be"
+                " temperature; or a penalty on tokens of the text, which also forbids what has"
+                " to be"
                 " repeated (half without the price)"
             ),
         ),
@@ -154,7 +157,8 @@ short_answer(
         ),
         Sample(
             "Good",
-            "The most probable next word is by definition the least surprising, and a text of only such"
+            "The most probable next word is by definition the least surprising, and a text of"
+            " only such"
             " words carries no news; in people's text surprising words stand between foreseeable"
             " ones. A phrase that occurred twice is likely to come a third time, so the model is"
             " more and more sure of the circle it is in, and argmax never leaves it. Drawing does"

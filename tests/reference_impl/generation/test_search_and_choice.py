@@ -323,7 +323,7 @@ def test_pass_at_k_is_the_share_of_all_choices_of_k_that_hold_a_correct_one(samp
 
 
 def test_pass_at_k_is_right_on_average_where_a_power_of_the_rate_is_not():
-    """Of ten draws with p = 0.3, the mean over all outcomes is 1 - 0.7^k; plugging in c/n is less."""
+    """Of ten draws with p = 0.3, the mean over outcomes is 1 - 0.7^k; c/n plugged in is less."""
     p, n, k = 0.3, 10, 4
     weight = [math.comb(n, c) * p**c * (1 - p) ** (n - c) for c in range(n + 1)]
     unbiased = sum(w * pass_at_k(n, c, k) for c, w in enumerate(weight))
