@@ -8,6 +8,8 @@ What `loop.generate` gives for one prompt, token for token (a test holds them to
 But: the whole text passes through the model at every step, so T new tokens cost T
 passes over a text that grows (`cache` saves that), there is one prompt, and a token
 ends nothing but the loop.
+
+`beam_search_plain` is `beam.beam_search` without end tokens, cache and length penalty.
 """
 
 from collections.abc import Collection, Sequence
@@ -49,3 +51,26 @@ def generate_plain(
         if token in eos_ids:
             break
     return text[len(prompt) :]
+
+
+@torch.inference_mode()
+def beam_search_plain(
+    model: nn.Module, prompt: Sequence[int], num_beams: int, max_tokens: int
+) -> list[tuple[float, list[int]]]:
+    """The num_beams best continuations with their sums of log-probabilities, best
+    first.
+    """
+    beams = [(0.0, list(prompt))]
+    for _ in range(max_tokens):
+        ids = torch.tensor([text for _, text in beams])
+        sums = torch.tensor([total for total, _ in beams])
+        scores = sums[:, None] + model(ids)[:, -1].log_softmax(-1)  # (beams, V)
+        vocab_size = scores.shape[1]
+        best = scores.flatten().topk(min(num_beams, scores.numel()))  # of all beams
+        beams = [
+            (score, [*beams[place // vocab_size][1], place % vocab_size])
+            for score, place in zip(
+                best.values.tolist(), best.indices.tolist(), strict=True
+            )
+        ]
+    return [(total, text[len(prompt) :]) for total, text in beams]

@@ -989,6 +989,32 @@ DATA["minhash-bands"] = {
     "rows": 6,
     "task": "Change a word.",
 }
+DATA["penalised-logits"] = {
+    "task": "Raise the presence penalty.",
+    "tokens": [
+        {"text": " bank", "logit": 2.0, "prompt": 1, "output": 2},
+        {"text": " river", "logit": 1.0, "prompt": 1, "output": 0},
+        {"text": " sea", "logit": -1.0, "prompt": 0, "output": 0},
+    ],
+    "at": 0,
+}
+DATA["split-sums"] = {
+    "task": "Split the sum.",
+    "numbers": [1000, 4, 4, 4, 4, 4, 4, -1000],
+    "digits": 3,
+    "chunks": [1, 2, 4],
+}
+DATA["chosen-samples"] = {
+    "task": "Draw more samples.",
+    "sizes": [1, 4, 16],
+    "at": 1,
+    "ways": [
+        {"key": "vote", "label": "majority vote", "hue": "blue", "values": [0.3, 0.5, 0.6]},
+        {"key": "pass", "label": "pass@n", "hue": "green", "values": [0.3, 0.7, 0.9]},
+    ],
+    "greedy": 0.6,
+    "tokens": 21,
+}
 DATA["clipped-ratio"] = {
     "clip": 0.2,
     "most": 2,

@@ -305,6 +305,12 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("beam-tree", "input[type=range] >> nth=0", "ArrowRight"),
             ("beam-tree", "button:has-text('Find')", "Enter"),
             ("chain-votes", "select", "ArrowDown"),
+            ("penalised-logits", "input[type=range] >> nth=0", "ArrowRight"),
+            ("penalised-logits", "input:checked", "ArrowRight"),
+            ("split-sums", "input:checked >> nth=0", "ArrowRight"),
+            ("split-sums", "input:checked >> nth=1", "ArrowRight"),
+            ("chosen-samples", "input[type=range]", "ArrowRight"),
+            ("chosen-samples", "input:checked", "ArrowRight"),
             ("rule-beliefs", "input:checked", "ArrowRight"),
             ("clipped-ratio", "input:checked", "ArrowRight"),
             ("clipped-ratio", "input[type=range] >> nth=0", "ArrowRight"),
@@ -1926,6 +1932,51 @@ def test_the_objective_is_the_references_and_flat_where_it_has_no_gradient(
         == pytest.approx(theirs.item(), abs=1e-4)
     )
     assert stage.get_attribute("data-flat") == flat
+
+
+@pytest.mark.parametrize(
+    ("slider", "knob"),
+    [
+        ("Frequency", "frequency_penalty"),
+        ("Presence", "presence_penalty"),
+        ("Repetition", "repetition_penalty"),
+        ("Bias", "logit_bias"),
+    ],
+)
+def test_penalised_logits_are_those_of_the_reference(show, slider, knob):
+    page, data = show("penalised-logits", reduced_motion="reduce"), DATA["penalised-logits"]
+    page.get_by_role("slider", name=slider).press("End")
+    stage = page.locator(".w2s-stage")
+    value = float(stage.get_attribute(f"data-{slider.lower()}"))
+    tokens = data["tokens"]
+    occurs = {
+        where: [n for n, one in enumerate(tokens) for _ in range(one[where])]
+        for where in ("prompt", "output")
+    }
+    params = SamplingParams(**{knob: {data["at"]: value} if knob == "logit_bias" else value})
+    logits = torch.tensor([[one["logit"] for one in tokens]], dtype=torch.float64)
+    theirs = process(logits, [params], [occurs["prompt"]], [occurs["output"]])
+    found = json.loads(stage.get_attribute("data-logits"))
+    assert found == pytest.approx(theirs[0].tolist()) and found != logits[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("chunks", "digits", "total"), [(1, 3, 0), (2, 3, 12), (4, 3, 24), (1, 0, 24)]
+)
+def test_a_sum_in_chunks_is_rounded_after_each_addition(show, chunks, digits, total):
+    page = show("split-sums", reduced_motion="reduce")
+    page.get_by_role("radio", name=str(chunks), exact=True).first.check(force=True)
+    page.get_by_role("radio", name=str(digits or "all"), exact=True).check(force=True)
+    assert float(page.locator(".w2s-stage").get_attribute("data-total")) == total
+
+
+def test_the_accuracy_of_chosen_samples_is_the_recorded_one(show):
+    page, data = show("chosen-samples", reduced_motion="reduce"), DATA["chosen-samples"]
+    page.get_by_role("radio", name="pass@n").check(force=True)
+    page.get_by_role("slider", name="Samples").press("End")
+    stage = page.locator(".w2s-stage")
+    assert stage.get_attribute("data-size") == str(data["sizes"][-1])
+    assert float(stage.get_attribute("data-accuracy")) == data["ways"][1]["values"][-1]
 
 
 def test_both_models_write_in_the_page_what_torch_wrote_and_an_update_of_strength_nothing_is_the_old_model(  # noqa: E501

@@ -36,9 +36,9 @@ ONE, EACH, COPIES = {"width": 1}, {"best_of_each": True}, {"copies": 5}
 PLAIN, NO_LENGTH = {"divide": False}, {"counted": lambda ids: 1}
 ENDED, PLACES, REPLACED, GO_ON = (
     {"unfinished": False},
-    {"ended": "keep their places"},
+    {"ended": "keep their room"},
     {"ended": "replaced"},
-    {"ended": "go on"},
+    {"ended": "continue"},
 )
 OTHERS, FIRST = (ENDED, PLACES, REPLACED), {"first_end": True}
 EARLIEST, LARGEST, TOGETHER = (
@@ -51,7 +51,7 @@ KINDS = {
     "beams of 3": Kind(5, 3, 5, None, 0.0, (ONE, EACH, COPIES)),
     "beams of 5": Kind(6, 5, 4, None, 0.0, (ONE, EACH, {"width": 2})),
     "one too many": Kind(5, 2, 4, None, 0.0, ({"width": 3},)),
-    "go on": Kind(5, 2, 4, 1.0, 0.0, (GO_ON,), OTHERS),
+    "continue": Kind(5, 2, 4, 1.0, 0.0, (GO_ON,), OTHERS),
     "lost": Kind(5, 3, 4, 1.0, 0.0, ({"ended": "lost"},), OTHERS),
     "first": Kind(4, 2, 5, 0.0, 0.0, (FIRST,), OTHERS),
     "places": Kind(5, 3, 5, 1.0, 1.0, (PLACES,), (ENDED,)),
@@ -78,7 +78,7 @@ SEEDS: dict[str, list[int]] = {
     "beams of 3": [8, 9, 15, 16, 23, 26, 31, 36, 42, 47, 50, 58],
     "beams of 5": [1, 38, 47, 62, 63, 92, 98, 102, 107, 133, 154, 216],
     "one too many": [6, 20, 57, 66, 85, 94, 97, 107, 115, 127, 140, 170],
-    "go on": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+    "continue": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
     "lost": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12],
     "first": [6, 8, 29, 34, 36, 68, 77, 92, 117, 123, 151, 154],
     "places": [7, 44, 89, 271, 306, 408, 566, 570, 627, 683, 721, 745],

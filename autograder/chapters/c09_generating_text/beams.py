@@ -45,7 +45,7 @@ def searched(
     early: bool = False,
     compared: str = "all",
 ) -> Found:
-    """ended: "aside" as it should be, "go on", "lost", "keep their places" in the beam, or
+    """ended: "aside" as it should be, "continue", "lost", "keep their room" in the beam, or
     "replaced" by others in their own step.
 
     best_of_each: every hypothesis keeps its own best candidate. first_end: stop at the first that
@@ -66,7 +66,7 @@ def searched(
         if best_of_each and step:
             candidates = [[max(own, key=lambda one: one[1])] for own in candidates]
         ranked = sorted((one for own in candidates for one in own), key=lambda one: -one[1])
-        places = width - (len(finished) if ended == "keep their places" else 0)
+        places = width - (len(finished) if ended == "keep their room" else 0)
         if ended == "replaced":
             going = [one for one in ranked if one[0][-1] != end_id][:width]
             kept = [
@@ -84,7 +84,7 @@ def searched(
                 ),
             ]
         )
-        done = [one for one in kept if one[0][-1] == end_id] if ended != "go on" else []
+        done = [one for one in kept if one[0][-1] == end_id] if ended != "continue" else []
         finished += done if ended != "lost" else []
         running = [one for one in kept if one not in done]
         stop = (
@@ -101,7 +101,7 @@ def searched(
             or stop
             or first_end
             and done
-            or ended == "keep their places"
+            or ended == "keep their room"
             and len(finished) >= width
         ):
             break

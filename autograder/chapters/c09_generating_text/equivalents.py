@@ -3,10 +3,8 @@
 """
 
 ONE_ROW = "there is one row, the first and the last"
-ALREADY = (
-    "before the likeliest token there is exactly 0, which is less than every p: it stays already"
-)
-COVERED = "the order names every place of a row once, so that nothing of what stood there is left"
+ALREADY = "before the top token there is exactly 0, which is less than every p: it stays already"
+COVERED = "the order names every index of a row once, so that nothing of the old values is left"
 
 NEVER_WRITES = "no sampler writes into the list that it is given, says the card"
 ANY_LIST = (
@@ -31,7 +29,7 @@ EQUIVALENT = {
     },
     "09.keep_top_p": {
         "before < p[:, None]  =>  before <= p[:, None]": (
-            "before the likeliest token there is exactly 0, which is less than every p, and no"
+            "before the most probable token there is exactly 0, which is less than every p, and no"
             " later sum is as near to p"
         ),
         "stays[:, 0] = True  =>  pass": ALREADY,

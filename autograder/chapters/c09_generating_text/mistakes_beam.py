@@ -113,7 +113,7 @@ def _(next_logits, prompt, width, *more):
     misconception="You lengthen hypotheses that have ended.",
 )
 def _(*arguments):
-    return _found(*arguments, ended="go on")
+    return _found(*arguments, ended="continue")
 
 
 @mistake(
@@ -141,7 +141,7 @@ def _(*arguments):
 @mistake(
     BEAMS,
     "ended-keep-their-places",
-    caught_by="places",
+    caught_by="room",
     loses=1.5,
     misconception=(
         "Your finished hypotheses take places of the beam. In the next step there are again"
@@ -149,16 +149,16 @@ def _(*arguments):
     ),
 )
 def _(*arguments):
-    return _found(*arguments, ended="keep their places")
+    return _found(*arguments, ended="keep their room")
 
 
 @mistake(
     BEAMS,
     "ended-are-replaced",
-    caught_by="places",
+    caught_by="room",
     loses=1.5,
     misconception=(
-        "Where a hypothesis ends, you keep another in its place in the same step. `width` are kept"
+        "Where a hypothesis ends, you keep another instead of it in the same step. `width` are kept"
         " in all."
     ),
 )

@@ -111,7 +111,7 @@ def _(logits, temperature, u):
     "always-the-likeliest",
     caught_by="sums",
     loses=6,
-    misconception="You take the likeliest token, whatever u is.",
+    misconception="You take the most probable token, whatever u is.",
 )
 def _(logits, temperature, u):
     return logits.argmax(1)
@@ -326,7 +326,7 @@ def _(logits, k):
     caught_by="kept",
     loses=4,
     misconception=(
-        "You write 0 where minus infinity should stand: after a softmax such a token has a share."
+        "You write 0 instead of minus infinity: after a softmax such a token has some probability."
     ),
 )
 def _(logits, k):
@@ -510,7 +510,7 @@ def _(logits, p):
     "empty-row",
     caught_by="borders",
     loses=1.5,
-    misconception="With a tiny p you keep nothing at all. At least the likeliest token stays.",
+    misconception="With a tiny p you keep nothing at all. At least the most probable token stays.",
 )
 def _(logits, p):
     return _nucleus(
@@ -538,8 +538,8 @@ def _(logits, p):
     caught_by="crossing",
     loses=6,
     misconception=(
-        "You keep the tokens whose own probability is at least 1 - p. It is the sum of the"
-        " likeliest that counts."
+        "You keep the tokens whose own probability is at least 1 - p. The"
+        " cumulative sum is what counts."
     ),
 )
 def _(logits, p):
@@ -555,7 +555,7 @@ def _(logits, p):
     caught_by="crossing",
     loses=6,
     misconception=(
-        "You keep what has p times the probability of the likeliest. That is min-p, another filter."
+        "You keep tokens with p times the highest probability. That is min-p, another filter."
     ),
 )
 def _(logits, p):
@@ -569,8 +569,7 @@ def _(logits, p):
     caught_by="crossing",
     loses=6,
     misconception=(
-        "You keep what has 1 - p of the likeliest token's probability. That is min-p, another"
-        " filter."
+        "You keep tokens with 1 - p times the highest probability. That is min-p, another filter."
     ),
 )
 def _(logits, p):
@@ -585,8 +584,7 @@ def _(logits, p):
     caught_by="crossing",
     loses=6,
     misconception=(
-        "You keep tokens whose own probability is at least p. It is the sum of the likeliest that"
-        " counts."
+        "You keep tokens whose own probability is at least p. The cumulative sum is what counts."
     ),
 )
 def _(logits, p):
@@ -631,7 +629,7 @@ def _penalised(
     caught_by="signs",
     loses=3,
     misconception=(
-        "You divide negative logits, too: that makes them larger, and the token likelier."
+        "You also divide negative logits: that makes them larger, and the token more probable."
     ),
 )
 def _(logits, text, penalty):
@@ -643,7 +641,7 @@ def _(logits, text, penalty):
     "multiplies-all",
     caught_by="signs",
     loses=3,
-    misconception="You multiply positive logits, too: that makes the token likelier.",
+    misconception="You also multiply positive logits: that makes the token more probable.",
 )
 def _(logits, text, penalty):
     return _penalised(logits, text, penalty, lambda logits, penalty: logits * penalty)
@@ -742,7 +740,8 @@ def _(logits, text, penalty):
     caught_by="borders",
     loses=0.5,
     misconception=(
-        "You leave logits alone where the penalty is below 1. It makes what was said likelier."
+        "You leave logits alone where the penalty is below 1. It makes tokens of the text more"
+        " probable."
     ),
 )
 def _(logits, text, penalty):

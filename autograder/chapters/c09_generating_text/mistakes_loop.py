@@ -37,7 +37,7 @@ def _written(
     caught_by="one",
     loses=6,
     misconception=(
-        "You take the logits after the first place. What comes next is scored after the last one."
+        "You take the logits at the first position. The next token is scored at the last one."
     ),
 )
 def _(next_logits, prompt, max_tokens, end_id):
@@ -52,7 +52,7 @@ def _(next_logits, prompt, max_tokens, end_id):
     caught_by="one",
     loses=6,
     misconception=(
-        "You take the largest logit of all places together. Only the row of the last place is about"
+        "You take the largest logit of all positions. Only the row of the last position is about"
         " the next token."
     ),
 )
@@ -172,7 +172,7 @@ def _(next_logits, prompt, max_tokens, end_id):
 
 
 @mistake(
-    LOOP, "goes-on", caught_by="end", loses=1.5, misconception="You go on after the end token."
+    LOOP, "goes-on", caught_by="end", loses=1.5, misconception="You continue after the end token."
 )
 def _(next_logits, prompt, max_tokens, end_id):
     return _written(

@@ -33,7 +33,7 @@ def _judge(
 @mistake(
     TEST,
     "too-tight",
-    caught_by="shares",
+    caught_by="frequencies",
     loses=5,
     misconception=(
         "Your test allows two standard deviations: every twentieth count of an honest sampler is"
@@ -47,7 +47,7 @@ def _(sampler):
 @mistake(
     TEST,
     "one-per-cent",
-    caught_by="shares",
+    caught_by="frequencies",
     loses=5,
     misconception=(
         "Your test allows one in a hundred of each count, which is less than a standard deviation."
@@ -62,7 +62,7 @@ def _(sampler):
 @mistake(
     TEST,
     "exact",
-    caught_by="shares",
+    caught_by="frequencies",
     loses=5,
     misconception=(
         "Your test wants exactly n p of each token. No honest sampler gives that each time."
@@ -75,7 +75,7 @@ def _(sampler):
 @mistake(
     TEST,
     "spread-too-tight",
-    caught_by="shares",
+    caught_by="frequencies",
     loses=5,
     misconception=(
         "Your test wants a standard deviation within a tenth of the right one. That of twenty"
@@ -89,7 +89,7 @@ def _(sampler):
 @mistake(
     TEST,
     "uniform-case",
-    caught_by="shares",
+    caught_by="frequencies",
     loses=3,
     misconception="Your test asks about equal probabilities only.",
 )
@@ -100,7 +100,7 @@ def _(sampler):
 @mistake(
     TEST,
     "ten-draws",
-    caught_by="shares",
+    caught_by="frequencies",
     loses=3,
     misconception="Your test draws ten tokens: nothing can be seen in so few.",
 )
@@ -111,7 +111,7 @@ def _(sampler):
 @mistake(
     TEST,
     "mean-only",
-    caught_by="shares",
+    caught_by="frequencies",
     loses=3,
     misconception="Your test looks at the mean number of the tokens only.",
 )
@@ -125,7 +125,7 @@ def _(sampler):
 @mistake(
     TEST,
     "one-order",
-    caught_by="places",
+    caught_by="positions",
     loses=1.5,
     misconception=(
         "Your test asks about one falling row only: a sampler that leaves out the last token, whose"
@@ -139,7 +139,7 @@ def _(sampler):
 @mistake(
     TEST,
     "no-zero",
-    caught_by="places",
+    caught_by="positions",
     loses=1.5,
     misconception=(
         "Your test asks about no token of probability 0, and allows too much at the others."
@@ -189,7 +189,7 @@ def _(sampler):
 @mistake(
     TEST,
     "never-called",
-    caught_by="shares",
+    caught_by="frequencies",
     loses=5,
     misconception="Your test never calls the sampler.",
 )

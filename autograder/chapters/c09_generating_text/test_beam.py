@@ -76,7 +76,8 @@ def large(rng, entries: int, length: int, width: int, new: int) -> tuple:
 @beam_search.stage("greedy", points=2)
 def test_a_beam_of_one_is_the_loop_of_exercise_one(student, rng):
     rule = (
-        "Width 1, no end, penalty 0: the likeliest token each time, and the score is the sum of the"
+        "Width 1, no end, penalty 0: the most probable token each time, and the score is the sum"
+        " of the"
         " natural logarithms of their probabilities, each given the prompt and the tokens"
         " before it."
     )
@@ -150,13 +151,14 @@ def test_the_best_of_all_candidates_together_are_kept(student, rng):
 def test_finished_hypotheses_are_put_aside(student, rng):
     rule = (
         "Some hypotheses end, penalty 0: who ends with `end_id` is put aside with its sum, never"
-        " lengthened and never forgotten, and the others go on. The best of all is returned, be it"
+        " lengthened and never forgotten, and the others continue. The best of all is returned,"
+        " be it"
         " the first that ended or the last, however many have ended."
     )
-    for name in ("go on", "lost", "first", "enough", "late", "go on", "first"):
+    for name in ("continue", "lost", "first", "enough", "late", "continue", "first"):
         ask_beams(student, rule, *drawn(rng, name))
     model, prompt, width, new, end, penalty = next(
-        one for one in iter(lambda: drawn(rng, "go on"), None) if len(one[1]) > 1
+        one for one in iter(lambda: drawn(rng, "continue"), None) if len(one[1]) > 1
     )
     ask_beams(
         student,
@@ -221,12 +223,12 @@ def test_the_score_is_the_sum_over_the_length_to_the_penalty(student, rng):
         ask_beams(student, rule, steady(number), [0, 2], *more)
 
 
-@beam_search.stage("places", points=1, after="length")
+@beam_search.stage("room", points=1, after="length")
 def test_finished_hypotheses_take_no_place_and_are_not_replaced(student, rng):
     rule = (
         "Of all candidates of a step `width` are kept, finished or not: who ends is not replaced by"
-        " another in its own step. In the next step there are `width` places again: who has ended"
-        " takes none."
+        " another in its own step. The next step keeps `width` candidates again: a finished one"
+        " takes no room."
     )
     for name in ("places", "replaced"):
         for _ in range(3):

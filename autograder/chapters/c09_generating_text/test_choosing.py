@@ -12,7 +12,11 @@ BY_HAND = torch.tensor([[16.0, 9.0, 4.0, 1.0]]).log()
 LAST = 1 - 2**-24  # the largest float32 below 1
 
 draw = exercise(
-    "09.draw", function="draw", points=6, see=f"{BOOK}/sampling#by-hand", withhold=OURS | LIBRARIES
+    "09.draw",
+    function="draw",
+    points=6,
+    see=f"{BOOK}/sampling#drawing-a-token",
+    withhold=OURS | LIBRARIES,
 )
 
 
@@ -54,7 +58,7 @@ def aimed(rng, logits: Tensor, temperature: float, above: float | None = None) -
 def test_the_first_token_whose_sum_passes_u(student, rng):
     rule = (
         "One row at temperature 1: add up the probabilities from token 0 on. The draw is the first"
-        " token whose sum is greater than u, neither the likeliest nor the last below u."
+        " token whose sum is greater than u, neither the most probable one nor the last below u."
     )
     for number in (0.1, 0.5, 0.6, 0.8, 0.9, 0.99):
         ask_draw(student, rule, BY_HAND, 1.0, torch.tensor([number]))
@@ -73,8 +77,9 @@ def test_the_first_token_whose_sum_passes_u(student, rng):
 @draw.stage("temperature", points=1.5)
 def test_logits_are_divided_before_the_softmax(student, rng):
     rule = (
-        "One row: the logits are divided by the temperature, before the softmax. Above 1 the shares"
-        " come nearer to each other, below 1 the likeliest takes more."
+        "One row: the logits are divided by the temperature, before the softmax. Above 1 the"
+        " probabilities"
+        " come nearer to each other, below 1 the largest takes more."
     )
     for temperature, number in (
         (2.0, 0.6),
@@ -324,7 +329,7 @@ keep_top_k = exercise(
     "09.keep_top_k",
     function="keep_top_k",
     points=4,
-    see=f"{BOOK}/sampling#what-a-filter-forbids",
+    see=f"{BOOK}/sampling#top-k-top-p-min-p-and-typical-sampling",
     withhold=OURS | LIBRARIES,
 )
 
@@ -449,7 +454,7 @@ keep_top_p = exercise(
     "09.keep_top_p",
     function="keep_top_p",
     points=6,
-    see=f"{BOOK}/sampling#by-hand",
+    see=f"{BOOK}/sampling#top-k-top-p-min-p-and-typical-sampling",
     withhold=OURS | LIBRARIES,
 )
 
@@ -483,8 +488,9 @@ def falling(rng, entries: int) -> Tensor:
 @keep_top_p.stage("crossing", points=2)
 def test_the_token_that_reaches_p_stays(student, rng):
     rule = (
-        "One row, likeliest first: tokens stay until their probabilities add up to p or more, and"
-        " the one with which they do stays too."
+        "One row in descending order: tokens stay until their probabilities add up to p or more,"
+        " and"
+        " the one with which they do also stays."
     )
     for p in (0.2, 0.5, 0.6, 0.8, 0.84, 0.95, 0.98):
         ask_p(
@@ -518,10 +524,7 @@ def test_the_token_that_reaches_p_stays(student, rng):
 
 @keep_top_p.stage("order", points=1.5, after="crossing")
 def test_the_row_keeps_its_order(student, rng):
-    rule = (
-        "One row in any order: it is the likeliest tokens that stay, each at its own place of the"
-        " row."
-    )
+    rule = "One row in any order: the most probable tokens stay, each at its own index of the row."
     for turn in range(1, 4):
         for p in (0.3, 0.8, 0.9):
             ask_p(
@@ -566,7 +569,7 @@ def test_each_row_has_its_own_p(student, rng):
 
 @keep_top_p.stage("borders", points=1.5, after="crossing")
 def test_tiny_p_whole_p_and_minus_infinity(student, rng):
-    tiny = "However small p is, the likeliest token stays."
+    tiny = "However small p is, the most probable token stays."
     for entries in (1, 2, 5, 300):
         for p in (1e-6, 0.001):
             ask_p(student, tiny, apart(rng, 1, entries), torch.tensor([p]))
@@ -609,7 +612,7 @@ penalise = exercise(
     "09.penalise",
     function="penalise",
     points=3,
-    see=f"{BOOK}/sampling#by-hand",
+    see=f"{BOOK}/penalties#by-hand",
     withhold=OURS | LIBRARIES,
 )
 
@@ -745,7 +748,7 @@ def test_zero_minus_infinity_and_other_penalties(student, rng):
         ask_penalty(
             student,
             "0 and minus infinity stay what they are. A penalty of 1 changes nothing, and one below"
-            " 1 makes what was said likelier.",
+            " 1 makes tokens of the text more probable.",
             row,
             torch.tensor([[0, 1, 2, 3]]),
             penalty,

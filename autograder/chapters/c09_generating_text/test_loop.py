@@ -62,7 +62,7 @@ def prompts(rng, entries: int, *lengths: int) -> list[list[int]]:
 @generate.stage("one", points=1.5)
 def test_the_first_new_token_comes_after_the_last_place(student, rng):
     rule = (
-        "The first new token: the one with the largest logit in the row of the last place of the"
+        "The first new token: the one with the largest logit in the row of the last position of the"
         " prompt. What you return begins with it, and not with the prompt."
     )
     for entries in (2, 3, 7, 40, 300, whole(rng, 4, 30)):
@@ -122,7 +122,7 @@ def test_each_new_token_is_put_behind_the_whole_text(student, rng):
     for place in range(7):
         ask_beginning(
             student,
-            f"{rule} Prompts that differ in one place only.",
+            f"{rule} Prompts that differ in one token only.",
             model,
             prompt[:place] + [(prompt[place] + 1) % 5] + prompt[place + 1 :],
             6,
@@ -212,7 +212,7 @@ def test_the_end_token_ends_the_text_and_belongs_to_it(student, rng):
     for prompt, end in (([1, 3], 2), ([5, 2, 4], 0), ([0, 3, 3, 1], 4), ([4, 4, 0], 5)):
         ask_list(
             student,
-            "The end token is the likeliest after an inner place of the prompt here, where nothing"
+            "The end token is the most probable one inside the prompt here, where nothing"
             " is chosen: that ends nothing.",
             circle,
             prompt,
@@ -274,7 +274,7 @@ repair_padding = exercise(
     also=["wrong_line"],
     points=4,
     kind="find-line",
-    see=f"{BOOK}/loop#what-goes-wrong",
+    see=f"{BOOK}/loop#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -399,7 +399,7 @@ def test_ids_mask_and_padding_stay_as_they_were(student, rng):
         [[40_000, 16_777_217], [65_537], [33_333, 999_999_937, 5]],
         50_001,
     )
-    held = f"{rule} `pad` may be a token of a prompt too: go by places."
+    held = f"{rule} `pad` may be a token of a prompt: use positions, not ids."
     for prompts in ([[3, 3, 3], [3]], [[0, 3, 0], [3, 3]], [[3], [4, 3, 4]]):
         ask_ids(student, held, prompts, 3)
         ask_positions(student, held, prompts, 3, everywhere=True)
@@ -421,7 +421,7 @@ predict_reading = exercise(
     function="predict_reading",
     points=4,
     kind="predict",
-    see=f"{BOOK}/loop#by-hand-what-it-reads",
+    see=f"{BOOK}/loop#the-kv-cache",
     withhold=OURS | LIBRARIES,
 )
 SIZES = ((1, 1), (1, 2), (2, 1), (3, 4), (4, 3), (16, 64), (64, 16), (1, 50), (50, 1), (7, 7))

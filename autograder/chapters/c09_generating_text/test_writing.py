@@ -20,7 +20,7 @@ writing_a_test = exercise(
     function="test_sampler",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/sampling#what-goes-wrong",
+    see=f"{BOOK}/sampling#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -47,7 +47,7 @@ def ask_test(student, kind: str, rng: torch.Generator, cause: str) -> None:
         raise CheckFailed(sentence, failed.detail) from None
 
 
-@writing_a_test.stage("shares", points=1.5)
+@writing_a_test.stage("frequencies", points=1.5)
 def test_a_test_stops_other_shares(student, rng):
     ask_test(
         student,
@@ -58,7 +58,7 @@ def test_a_test_stops_other_shares(student, rng):
     )
 
 
-@writing_a_test.stage("places", points=1.5)
+@writing_a_test.stage("positions", points=1.5)
 def test_a_test_stops_probabilities_at_other_places(student, rng):
     ask_test(
         student,
@@ -96,12 +96,12 @@ def test_a_test_stops_what_is_no_chance(student, rng):
 short_answer(
     "09.likeliest_text",
     points=4,
-    see=f"{BOOK}/beam#is-the-likeliest-better",
+    see=f"{BOOK}/beam#is-the-most-probable-text-better",
     rubric={
         "people": (
             1,
             (
-                "says that people's text is not the likeliest: its surprise varies from word to"
+                "says that people's text is not the most probable: its surprise varies from word to"
                 " word and is higher in the mean than that of searched text, or that a text in"
                 ' which every word can be foreseen tells nothing (half for a mere "people are more'
                 ' creative")'
@@ -110,7 +110,8 @@ short_answer(
         "loops": (
             1,
             (
-                "explains the circles: a phrase in the text makes the same phrase likelier, each"
+                "explains the circles: a phrase in the text makes the same phrase more probable,"
+                " each"
                 " round more, and greedy or beam search has nothing that leads out (half if"
                 " repetition is named without why it feeds itself)"
             ),
@@ -118,7 +119,8 @@ short_answer(
         "task": (
             1,
             (
-                "tells apart tasks: where little is left open, as in translation, the likeliest is"
+                "tells apart tasks: where little is left open, as in translation, the most"
+                " probable text is"
                 " near to what is wanted; where many texts are right, as in a story, it is not"
                 " (half without the reason)"
             ),
@@ -128,7 +130,8 @@ short_answer(
             (
                 "names a remedy and its price: a draw leaves the circle, but from the long tail it"
                 " takes unlikely tokens and wanders off, so the tail is cut by top-k, top-p or a"
-                " temperature; or a penalty on what was said, which also forbids what has to be"
+                " temperature; or a penalty on tokens of the text, which also forbids what has"
+                " to be"
                 " repeated (half without the price)"
             ),
         ),
@@ -140,7 +143,7 @@ short_answer(
             " search would write the best text, because more beams always find better texts. Also"
             " the temperature was wrong.",
             {},
-            "Wider beams find likelier texts, and those are worse here. Nothing is said of people's"
+            "Wider beams find more probable texts, and those are worse here. Nothing about people's"
             " text, of circles, or of tasks.",
         ),
         Sample(
@@ -149,14 +152,15 @@ short_answer(
             " like that, they are creative. You should use top-p sampling with 0.9 instead, then it"
             " does not repeat.",
             {"people": 0.5, "loops": 0.5, "remedy": 0.5},
-            'Repetition is named without why it goes on. "Creative" without a word on surprise is'
+            'Repetition is named without why it continues. "Creative" without a word on surprise is'
             " half. A remedy without its price is half.",
         ),
         Sample(
             "Good",
-            "The likeliest next word is by definition the least surprising, and a text of only such"
+            "The most probable next word is by definition the least surprising, and a text of"
+            " only such"
             " words carries no news; in people's text surprising words stand between foreseeable"
-            " ones. A phrase that occurred twice is a good bet for a third time, so the model is"
+            " ones. A phrase that occurred twice is likely to come a third time, so the model is"
             " more and more sure of the circle it is in, and argmax never leaves it. Drawing does"
             " leave it.",
             {"people": 1, "loops": 1, "remedy": 0.5},

@@ -1,4 +1,4 @@
-/* Beam search as a tree: what is kept at each step, what falls away, and where the likeliest text of all lies.
+/* Beam search as a tree: what is kept at each step, what falls away, and where the most probable text of all is.
 
    data = {
      model: {name, megabytes, parameters},
@@ -50,13 +50,13 @@ window.w2s.register("beam-tree", function (stage, data, tools) {
     draw();
     const { ids, score } = found.best, real = truth && truth.best, missed = real && real.score > score + 1e-6;
     Object.assign(stage.dataset, { text, width, length, best: said(ids), score, truth: real ? said(real.ids) : "", missed: real ? String(missed) : "", source: loaded ? "page" : "recorded" });
-    const more = !truth ? "" : !real ? ` ${truth.passes} beginnings were lengthened, and it is still not certain which is the likeliest.`
-      : missed ? ` The likeliest of all is “${shown(real.ids)}” (${worth(real.score)}), found by lengthening ${truth.passes} beginnings: the beams missed it.`
-        : ` It is the likeliest of all: ${truth.passes} beginnings were lengthened to be sure.`;
+    const more = !truth ? "" : !real ? ` ${truth.passes} beginnings were extended, and it is still not certain which text is the most probable.`
+      : missed ? ` The most probable text of all is “${shown(real.ids)}” (${worth(real.score)}), found by extending ${truth.passes} beginnings: the beam missed it.`
+        : ` It is the most probable of all: ${truth.passes} beginnings were extended to be sure.`;
     tools.say(`Width ${width} ends with “${shown(ids)}” (${worth(score)}).${more}`);
   }
   function pick(key) {
-    if (!tableOf(key) && !loaded) { picks.set(text); tools.say("Load the model first: this beginning asks it."); return; }
+    if (!tableOf(key) && !loaded) { picks.set(text); tools.say("Load the model first: this beginning needs it."); return; }
     [text, table] = [key, tableOf(key)];
     length = table ? table.length : Math.max(3, length);
     lengths.set(length);
@@ -68,9 +68,9 @@ window.w2s.register("beam-tree", function (stage, data, tools) {
   const picks = tools.choice({ legend: "Start", value: text, options: [...data.tables.map(({ label }) => label), ...data.examples].map((one) => ({ key: one, label: one })), onchange: pick });
   const offer = tools.modelOffer(data.model, (model) => { loaded = model; field.input.disabled = false; run(); });
   field.input.disabled = true;
-  stage.append(tools.bar(offer), tools.bar(field), tools.bar(widths, lengths, tools.button("Find the likeliest of all", search)), tools.bar(picks),
+  stage.append(tools.bar(offer), tools.bar(field), tools.bar(widths, lengths, tools.button("Find the best of all", search)), tools.bar(picks),
     el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "The tree" }, picture.node),
-    tools.legend([{ label: "best of the beams", hue: "orange", mark: 4 }, { label: "kept", hue: "blue", mark: 0 }, { label: "dropped", hue: "grey", mark: 3 }, { label: "likeliest of all", hue: "green", mark: 2 }]).node);
+    tools.legend([{ label: "best of the beam", hue: "orange", mark: 4 }, { label: "kept", hue: "blue", mark: 0 }, { label: "dropped", hue: "grey", mark: 3 }, { label: "best of all", hue: "green", mark: 2 }]).node);
   tools.onWidth((fit) => { pixels = fit; if (found) draw(); });
   if (tools.asStill) width = 2;
   run();

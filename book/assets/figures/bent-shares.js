@@ -24,10 +24,10 @@ window.w2s.register("bent-shares", function (stage, data, tools) {
       note: percent(before[id]) === percent(after[id]) ? "" : `was ${percent(before[id])}` })), { most: Math.max(0.15, after[order[0]]) });
     const bits = after.reduce((sum, share) => sum - (share > 0 ? share * Math.log2(share) : 0), 0);
     note.textContent = `${kept} of ${size} tokens may follow; ${bits.toFixed(2)} bits of choice. The dart falls on “${visible(data.tokens[hit])}”.`;
-    quoted.replaceChildren(...(written ? [el("strong", {}, now.text), written] : ["Load the model to have the text continued with these knobs."]));
+    quoted.replaceChildren(...(written ? [el("strong", {}, now.text), written] : ["Load the model to have the text continued with these parameters."]));
     Object.assign(stage.dataset, { text: now.text, kept, bits, hit, preset, dart, knobs: JSON.stringify(knobs), written: written || "",
       source: loaded ? "page" : "recorded", top: JSON.stringify(shown.slice(0, 4).map((id) => after[id])) });
-    tools.say(`${kept} of ${size} tokens are left, with ${bits.toFixed(2)} bits of choice. The likeliest, “${visible(data.tokens[order[0]])}”, `
+    tools.say(`${kept} of ${size} tokens are left, with ${bits.toFixed(2)} bits of choice. The most probable, “${visible(data.tokens[order[0]])}”, `
       + `went from ${percent(before[order[0]])} to ${percent(after[order[0]])}. The dart at ${dart.toFixed(2)} falls on “${visible(data.tokens[hit])}”.`);
   }
   const fit = () => sliders.forEach(({ key, slider, to }) => slider.set(to(knobs[key])));
@@ -41,7 +41,7 @@ window.w2s.register("bent-shares", function (stage, data, tools) {
   }
   const knob = (key, label, min, max, step, text, from = Number, to = Number) => ({ key, to, slider: tools.slider({ label, min, max, step,
     value: to(knobs[key]), text: (value) => text(from(value)), oninput: (value) => turn({ [key]: from(value) }) }) });
-  const sliders = [knob("temperature", "Temperature", 0, 2, 0.1, (value) => (value ? value.toFixed(1) : "0: the likeliest")),
+  const sliders = [knob("temperature", "Temperature", 0, 2, 0.1, (value) => (value ? value.toFixed(1) : "0: greedy")),
     knob("topK", "Top-k", 0, STOPS.length - 1, 1, (value) => (value ? `${value}` : "off"), (stop) => STOPS[stop], (k) => STOPS.indexOf(k)),
     knob("topP", "Top-p", 0.05, 1, 0.05, (value) => (value < 1 ? value.toFixed(2) : "off")),
     knob("minP", "Min-p", 0, 0.5, 0.05, (value) => (value ? value.toFixed(2) : "off")),
@@ -63,7 +63,7 @@ window.w2s.register("bent-shares", function (stage, data, tools) {
     written = now.written[preset];
     show();
   }
-  const write = tools.button("Write with these knobs", async () => {
+  const write = tools.button("Write with these parameters", async () => {
     const turn_ = ++asked, found = await loaded.call("generate", ["\n", now.text].flatMap(loaded.tokenizer.ids), { ...knobs, most: 40, seed: ++seed });
     if (turn_ !== asked) return;
     written = loaded.tokenizer.decode(found.ids);

@@ -63,7 +63,7 @@ window.w2s.register("writing-loop", function (stage, data, tools) {
   const keys = tools.choice({ legend: "Keys and values", value: cache, onchange(key) { cache = key; show(); },
     options: [{ key: "kept", label: "are kept" }, { key: "again", label: "are computed again" }] });
   const how = tools.choice({ legend: "Choose", value: take, onchange(key) { take = key; show(); },
-    options: [{ key: "best", label: "the likeliest" }, { key: "drawn", label: "by chance" }] });
+    options: [{ key: "best", label: "the most probable" }, { key: "drawn", label: "by chance" }] });
   field.input.disabled = true;
   const offer = tools.modelOffer(data.model, (model) => {
     [loaded, chance] = [model, window.w2s.models.lib.chance(1)];

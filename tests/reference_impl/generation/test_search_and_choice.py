@@ -11,12 +11,19 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from reference_impl.generation.beam import beam_search
+from reference_impl.generation.budget import forced_thinking
 from reference_impl.generation.constrained import Trie, choose
 from reference_impl.generation.encoder_decoder import translate
 from reference_impl.generation.loop import generate
 from reference_impl.generation.sampling_params import GenerationError, SamplingParams
 from reference_impl.generation.scoring import score_continuations
-from reference_impl.generation.search import self_consistency, tree_search
+from reference_impl.generation.search import (
+    best_of_n,
+    pass_at_k,
+    self_consistency,
+    tree_search,
+    weighted_vote,
+)
 from reference_impl.models.t5 import T5, T5Config
 from reference_impl.models.transformer import Transformer, TransformerConfig
 from reference_impl.weights.pretrained import config_from, load_hugging_face
@@ -300,3 +307,63 @@ def test_tree_search_finds_by_width_what_one_path_misses():
 
     assert search(1) is None
     assert search(4) == (5, 5, 5)
+
+
+@pytest.mark.parametrize(("samples", "right"), [(1, 0), (1, 1), (5, 0), (5, 2), (6, 5), (7, 7)])
+def test_pass_at_k_is_the_share_of_all_choices_of_k_that_hold_a_correct_one(samples, right):
+    marks = [True] * right + [False] * (samples - right)
+    for k in range(1, samples + 1):
+        chosen = list(itertools.combinations(marks, k))
+        assert math.isclose(
+            pass_at_k(samples, right, k), sum(map(any, chosen)) / len(chosen), abs_tol=1e-12
+        )
+    for wrong in ((samples, right, samples + 1), (samples, right, 0), (samples, samples + 1, 1)):
+        with pytest.raises(GenerationError, match="k is"):
+            pass_at_k(*wrong)
+
+
+def test_pass_at_k_is_right_on_average_where_a_power_of_the_rate_is_not():
+    """Of ten draws with p = 0.3, the mean over outcomes is 1 - 0.7^k; c/n plugged in is less."""
+    p, n, k = 0.3, 10, 4
+    weight = [math.comb(n, c) * p**c * (1 - p) ** (n - c) for c in range(n + 1)]
+    unbiased = sum(w * pass_at_k(n, c, k) for c, w in enumerate(weight))
+    plugged = sum(w * (1 - (1 - c / n) ** k) for c, w in enumerate(weight))
+    assert math.isclose(unbiased, 1 - 0.7**k) and plugged < unbiased - 0.02
+
+
+def test_a_verifier_chooses_and_weighs():
+    score = {"2a": 0.2, "2b": 0.3, "7a": 0.4, "7?": 0.9}.__getitem__
+    samples, answer = ["2a", "2b", "7a", "7?"], lambda text: None if "?" in text else text[0]
+    assert best_of_n(samples, score) == "7?" and best_of_n(["x", "y"], lambda _: 1.0) == "x"
+    vote = weighted_vote(samples, answer, score)  # 0.5 for 2 and 0.4 for 7
+    assert vote.answer == "2" and math.isclose(vote.share, 0.5 / 0.9)
+    alike = weighted_vote(samples, answer, lambda _: 1.0)
+    assert alike == self_consistency(samples, answer)
+    for empty in (
+        lambda: best_of_n([], score),
+        lambda: weighted_vote(["?"], lambda _: None, lambda _: 1.0),
+        lambda: weighted_vote(["2"], lambda text: text, lambda _: 0.0),
+    ):
+        with pytest.raises(GenerationError, match="sample"):
+            empty()
+
+
+def test_thinking_is_lengthened_by_nudges_and_cut_at_the_budget():
+    """After 0 comes 1, then 2, then the end 3; after the nudge 4 comes 0 again."""
+    following = {0: 1, 1: 2, 2: 3, 4: 0}
+
+    def write(thinking, room):
+        new, last = [], thinking[-1] if thinking else 0
+        while len(new) < room and last != 3:
+            last = following[last]
+            new.append(last)
+        return new
+
+    assert forced_thinking(write, 3, 9) == [1, 2, 3]
+    assert forced_thinking(write, 3, 9, [4], 1) == [1, 2, 4, 0, 1, 2, 3]
+    assert forced_thinking(write, 3, 1) == [1, 3] and forced_thinking(write, 3, 2) == [1, 2, 3]
+    assert forced_thinking(write, 3, 4, [4], 5) == [1, 2, 4, 0, 3]
+    assert forced_thinking(write, 3, 3, [4, 4], 5) == [1, 2, 4, 3]
+    for wrong in ({"most": 0}, {"most": 3, "nudges": 1}):
+        with pytest.raises(GenerationError, match="most is"):
+            forced_thinking(write, 3, **wrong)
