@@ -194,7 +194,7 @@ lay_rows = exercise(
     also=["wrong_line"],
     points=2,
     kind="find-line",
-    see=f"{BOOK}/packing#what-goes-wrong",
+    see=f"{BOOK}/packing#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
