@@ -4,7 +4,7 @@
    A tile is `size` queries by `size` keys. Rules: the texts (block-diagonal), the window (|q - k| <= side), or both. */
 window.w2s.register("block-tiles", function (stage, data, tools) {
   "use strict";
-  const { el, svg, set } = tools, SIDE = 320, total = data.lengths.reduce((a, b) => a + b, 0), RULES = { texts: "texts", window: "window", both: "texts and window" };
+  const { el, svg, set } = tools, SIDE = 300, total = data.lengths.reduce((a, b) => a + b, 0), RULES = { texts: "texts", window: "window", both: "texts and window" };
   const text = data.lengths.flatMap((length, n) => Array(length).fill(n)), whole = (value) => value.toLocaleString("en");
   const cells = svg("g", {}), borders = svg("g", {}), picture = tools.picture({ class: "w2s-lanes", viewBox: `0 0 ${SIDE + 4} ${SIDE + 4}`, width: SIDE + 4 }, cells, borders);
   const bars = tools.bars({ rows: 3, text: whole });
