@@ -3,10 +3,9 @@
     python bench/late_interaction.py        about a minute on one core
 
 A hundred functions of Python's library, each asked for by its docstring's first paragraph (as in
-bench/trained/retrieval.py, whose test is drawn from the same pairs). A document is the function with
-0, 1 or 4 others of the library after or before it, at a drawn place, each cut at 80 of MiniLM's
-pieces; the others are in one document only. Nothing is trained, and both ways read the same token
-vectors:
+bench/trained/retrieval.py, whose test is drawn from the same pairs). A document is that function
+and 0, 1 or 4 others of the library, at a drawn position, each cut at 80 of MiniLM's pieces; the
+others are in one document only. Nothing is trained, and both ways read the same token vectors:
 
 - single vector: the mean of a document's token vectors, by the cosine;
 - late interaction: every token vector is kept, and a document scores the sum, over the question's
@@ -60,9 +59,7 @@ def late_interaction(asks: Sequence[Tensor], documents: Sequence[Tensor]) -> Ten
     asks, documents = (
         [normalize(rows, dim=-1) for rows in side] for side in (list(asks), list(documents))
     )
-    return torch.stack(
-        [torch.stack([(q @ d.T).amax(1).sum() for d in documents]) for q in asks]
-    )
+    return torch.stack([torch.stack([(q @ d.T).amax(1).sum() for d in documents]) for q in asks])
 
 
 @torch.no_grad()

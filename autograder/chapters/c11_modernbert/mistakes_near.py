@@ -529,9 +529,7 @@ class WindowToEachSide(Right):
     "not-turned",
     caught_by="first",
     loses=6,
-    misconception=(
-        "Your queries and keys are not rotated: the block does not know any positions."
-    ),
+    misconception=("Your queries and keys are not rotated: the block does not know any positions."),
 )
 class NotTurned(Right):
     def turn(self, q, k, v, mask):
@@ -558,7 +556,8 @@ class ValuesToo(Right):
     caught_by="first",
     loses=6,
     misconception=(
-        "You rotate queries and keys before they are split into heads. Each head's dimensions are rotated"
+        "You rotate queries and keys before they are split into heads. Each head's dimensions are"
+        " rotated"
         " by themselves."
     ),
 )

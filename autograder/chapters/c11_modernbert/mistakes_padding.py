@@ -497,7 +497,10 @@ def _(q, k, v, cu, window):
     "hidden-after-the-softmax",
     caught_by="apart",
     loses=7,
-    misconception="You hide after the softmax: then the weights of what is seen do not add up to 1.",
+    misconception=(
+        "You hide after the softmax: then the weights of what is seen do not add up to"
+        " 1."
+    ),
 )
 def _(q, k, v, cu, window):
     if not q.shape[1]:

@@ -156,7 +156,8 @@ def _(lengths, budget):
     caught_by="sorted",
     loses=2,
     misconception=(
-        "Your numbers are indices in the sorted list. They are the texts' own, in the order in which"
+        "Your numbers are indices in the sorted list. They are the texts' own, in the order in"
+        " which"
         " they were given."
     ),
 )

@@ -103,7 +103,8 @@ def _(x, positions, base):
     caught_by="rotation",
     loses=6,
     misconception=(
-        "You add 1 to the positions. They count as they are given: at position 0 nothing is rotated."
+        "You add 1 to the positions. They count as they are given: at position 0 nothing is"
+        " rotated."
     ),
 )
 def _(x, positions, base):
@@ -126,9 +127,7 @@ def _(x, positions, base):
     "one-of-two",
     caught_by="rotation",
     loses=6,
-    misconception=(
-        "You overwrite a with its new value before b is computed: both need the old a."
-    ),
+    misconception=("You overwrite a with its new value before b is computed: both need the old a."),
 )
 def _(x, positions, base):
     angles = _angles(x, positions, base)

@@ -44,7 +44,8 @@ def ask_mask(student, cause: str, T: int, width: int) -> None:
 @local_mask.stage("band", points=2)
 def test_half_the_window_to_each_side(student, rng):
     rule = (
-        "True where two tokens are at most window // 2 positions apart, before or after: a window of"
+        "True where two tokens are at most window // 2 positions apart, before or after: a window"
+        " of"
         " 4 is two to the left, two to the right, and the token itself."
     )
     for T, width in (
@@ -374,7 +375,8 @@ def ask(
 def test_layer_0_attends_to_all_and_has_no_norm_before(student, rng):
     rule = (
         "Layer 0, without padding: its feed-forward adds nothing here. No norm before attention;"
-        " queries and keys are rotated by positions with base 160,000, scores divided by the root of"
+        " queries and keys are rotated by positions with base 160,000, scores divided by the root"
+        " of"
         " D; every token sees its whole row; the heads, side by side, go through `out`, and x is"
         " added."
     )
@@ -482,7 +484,8 @@ def test_the_feed_forward_is_geglu_after_a_norm(student, rng):
 @block.stage("local", points=1.5)
 def test_layers_between_see_their_neighbours_by_another_base(student, rng):
     rule = (
-        "Layers 1, 2, 4, 5 and so on are local: a token sees those at most window // 2 positions away,"
+        "Layers 1, 2, 4, 5 and so on are local: a token sees those at most window // 2 positions"
+        " away,"
         " and its positions have the base 10,000."
     )
     for (C, H, layer, width), texts in (

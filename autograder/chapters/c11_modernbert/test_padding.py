@@ -134,8 +134,7 @@ def test_where_each_text_begins(student, rng):
 @unpad.stage("positions", points=1.5)
 def test_positions_begin_anew_in_each_text(student, rng):
     rule = (
-        "`positions` is each token's number in its own text: it restarts at 0 where a text"
-        " begins."
+        "`positions` is each token's number in its own text: it restarts at 0 where a text begins."
     )
     for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 4, 9))):
         for ids, mask in batches(rng, *size):
@@ -357,7 +356,8 @@ def ask_trained(student, rng, window: int | None) -> None:
 @packed_attention.stage("window", points=2, after="apart")
 def test_the_window_ends_with_the_text(student, rng):
     rule = (
-        "With a window a token sees those of its own text that are at most window // 2 positions away:"
+        "With a window a token sees those of its own text that are at most window // 2 positions"
+        " away:"
         " the window ends where the text does."
     )
     none = torch.zeros(1, 5, 1)

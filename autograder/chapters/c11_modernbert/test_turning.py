@@ -89,7 +89,8 @@ def test_one_pair_turns_by_its_position(student, rng):
 @rotary.stage("speeds", points=1.5)
 def test_each_pair_has_a_speed_of_its_own(student, rng):
     rule = (
-        "Dimensions i and i + D/2 are a pair, which is rotated by position · base^(-2i / D) radians: the"
+        "Dimensions i and i + D/2 are a pair, which is rotated by position · base^(-2i / D)"
+        " radians: the"
         " first pair by 1 a position, each later one more slowly."
     )
     ask_rotary(
@@ -131,7 +132,8 @@ def test_each_pair_has_a_speed_of_its_own(student, rng):
         "rotary",
         (x, positions, 100.0),
         {0: turned(upstream, -positions, 100.0).float()},
-        "The result is differentiated. A gradient is rotated back by the same angles: nothing on the"
+        "The result is differentiated. A gradient is rotated back by the same angles: nothing on"
+        " the"
         " way is detached or created again.",
         atol=1e-4,
         upstream=upstream,
@@ -237,8 +239,8 @@ def test_bfloat16_is_turned_as_precisely_as_it_can_be(student, rng):
 @rotary.stage("slowest", points=1)
 def test_the_last_pair_comes_round(student, rng):
     rule = (
-        "The last pair, i = D/2 - 1, rotates by base^(-(D - 2) / D) per position, so it has rotated by 2"
-        " pi after 2 pi times base^((D - 2) / D) positions."
+        "The last pair, i = D/2 - 1, rotates by base^(-(D - 2) / D) per position: by 2"
+        " pi within 2 pi times base^((D - 2) / D) positions."
     )
     for D, base in (
         (4, 100.0),
