@@ -17,14 +17,15 @@
 # In this notebook you write ModernBERT's block, with RoPE, GeGLU and local attention; then you remove the padding and pack many sequences into one row without attention between them.
 # At the end MiniLM encodes unpadded and packed batches with your functions, and your block runs a small ModernBERT.
 #
-# There are 10 exercises and 50 points. Plan about 165 minutes, in as many sittings as you like.
+# There are 11 exercises and 54 points. Plan about 185 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
 # | RoPE and GeGLU | 1 to 2 | 32 | 11 |
 # | Local and global attention | 3 to 5 | 50 | 14 |
 # | Unpadding and sequence packing | 6 to 9 | 71 | 21 |
-# | In your own words | 10 | 12 | 4 |
+# | Extending RoPE | 10 | 18 | 4 |
+# | In your own words | 11 | 12 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
 # **How it works.**
@@ -826,12 +827,88 @@ def lay_rows(texts: list[list[int]], rows: list[list[int]]) -> list[tuple[list[i
 # %% nbgrader={"grade": true, "grade_id": "lay_rows-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 check(lay_rows)
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-long", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. Extending RoPE
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "yarn_frequencies-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. YaRN's frequencies
+#
+# **Why.** gpt-oss, Qwen and DeepSeek-V3 read far more tokens than they were first trained on, with RoPE's frequencies changed by this function. Slowing every pair alike would squeeze neighbours together; slowing none leads to angles that no weight has seen.
+#
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 4 · **Paper** Peng et al. (2024), sections 3.2 and 3.4
+#
+# A head of $D$ dimensions has $D/2$ pairs with frequencies $\omega_i = \text{base}^{-2i/D}$, in radians per position. In the training length of $N$ tokens, pair $i$ completes $r_i = N \omega_i / 2\pi$ rotations. To read $sN$ tokens, *NTK-by-parts* mixes each frequency with the one divided by $s$:
+#
+# $$\omega_i' = (1 - \gamma_i)\, \frac{\omega_i}{s} + \gamma_i\, \omega_i \qquad \gamma_i = \begin{cases} 0 & r_i < \alpha \\ 1 & r_i > \beta \\ (r_i - \alpha) / (\beta - \alpha) & \text{otherwise} \end{cases}$$
+#
+# YaRN also multiplies the tables of cosines and sines by the **temperature factor** $0.1 \ln s + 1$, so that scores grow by its square.
+#
+# Write `yarn_frequencies(D, base, s, N, alpha, beta)`. It returns a tuple: the new frequencies, a float32 tensor $(D/2)$, and the temperature factor, a float.
+#
+# **By hand.** $D = 6$, base 1000, $s = 4$, $N = 100$, $\alpha = 1$, $\beta = 4$. The frequencies are 1, 0.1 and 0.01, and the pairs complete 15.9, 1.59 and 0.159 rotations, so $\gamma$ is 1, 0.197 and 0. The result is **(1, 0.0398, 0.0025)** and $0.1 \ln 4 + 1 =$ **1.139**.
+#
+# **Rules**
+# 1. The frequencies are mixed, and not the wavelengths or the divisors. $\gamma$ is linear in the rotations $r_i$, and not in the index $i$.
+# 2. $s$ may be 1: then nothing changes, and the factor is 1.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# How many rotations has each pair? Everything else follows from this vector.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `omega` from an exponent of `torch.arange(0, D, 2) / D`; `rotations` is N times omega over 2π; gamma is `((rotations - alpha) / (beta - alpha)).clamp(0, 1)`; then the mix.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# A shop gives no discount up to 10 pieces, half price from 50 pieces on, and a price in between that falls linearly with the number.
+#
+# ```python
+# def prices(full, pieces):                                 # a float, (n)
+#     part = ((pieces - 10) / 40).clamp(0, 1)
+#     return (1 - part) * full + part * full / 2
+# ```
+#
+# `prices(8.0, torch.tensor([1.0, 30.0, 90.0]))` is 8, 6, 4.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $D$ is an even int from 2 to 300; `base` is a float from 2 to 1,000,000; `s` a float from 1 to 64; $N$ an int from 16 to 100,000; `alpha` and `beta` are floats with 0 < `alpha` < `beta` and a difference of at least 0.5. No pair lies within a thousandth of `alpha` or `beta` rotations. Frequencies are compared to 0.001 of each value.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "yarn_frequencies", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def yarn_frequencies(D: int, base: float, s: float, N: int, alpha: float, beta: float) -> tuple[Float[Tensor, " P"], float]:
+    """The frequencies of NTK-by-parts for s times N tokens, and YaRN's temperature factor."""
+    ### BEGIN SOLUTION
+    omega = base ** -(torch.arange(0, D, 2) / D)                               # (D/2,)
+    rotations = N * omega / (2 * math.pi)
+    gamma = ((rotations - alpha) / (beta - alpha)).clamp(0, 1)
+    return (1 - gamma) * omega / s + gamma * omega, 0.1 * math.log(s) + 1
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "yarn_frequencies-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(yarn_frequencies)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "yarn_frequencies-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# gpt-oss: heads of 64 dimensions, base 150,000, trained on 4,096 tokens and extended 32 times. By what is each fourth pair's frequency divided?
+
+# %% nbgrader={"grade": false, "grade_id": "look-yarn_frequencies", "locked": true, "schema_version": 3, "solution": false, "task": false}
+made = attempt(yarn_frequencies, 64, 150_000.0, 32.0, 4096, 1.0, 32.0)
+if made is not None:
+    divisors = 150_000.0 ** -(torch.arange(0, 64, 2) / 64) / made[0]
+    print("divided by " + ", ".join(f"{value:.2f}" for value in divisors[::4].tolist()) + f"; temperature factor {made[1]:.3f}")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. In your own words
+# # Part 5. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "leaking_row-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. Would you ship it?
+# ## 11. Would you ship it?
 #
 # **Why.** Leaks look like progress. Anyone who trains a model must be able to tell the two apart, before others build on it.
 #
