@@ -17,14 +17,15 @@
 # In this notebook you write ModernBERT's block, with RoPE, GeGLU and local attention; then you remove the padding and pack many sequences into one row without attention between them.
 # At the end MiniLM encodes unpadded and packed batches with your functions, and your block runs a small ModernBERT.
 #
-# There are 10 exercises and 50 points. Plan about 165 minutes, in as many sittings as you like.
+# There are 11 exercises and 54 points. Plan about 185 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
 # | RoPE and GeGLU | 1 to 2 | 32 | 11 |
 # | Local and global attention | 3 to 5 | 50 | 14 |
 # | Unpadding and sequence packing | 6 to 9 | 71 | 21 |
-# | In your own words | 10 | 12 | 4 |
+# | Extending RoPE | 10 | 18 | 4 |
+# | In your own words | 11 | 12 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
 # **How it works.**
@@ -43,7 +44,7 @@
 # - *Tools.* You may use anything in torch, numpy and the standard library, including `scaled_dot_product_attention`. Not allowed are the course's own models, layers and kernels, and the library `transformers`.
 # - *Sizes and time.* Every axis has length 1 to 300, and a list has at most 300 entries, unless a statement says otherwise. The cells that show what a function is for, and the last part, use some longer axes and lists, which the checks do not. A call may take five seconds: plain Python loops are fast enough.
 # - *Smallest sizes.* Grading always includes one token, one sequence, and a sequence of no tokens where a statement allows it.
-# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere (helpers, prints, plots), and a function may call one that you wrote before.
+# - *Arguments are as promised.* Your function need not check what a statement and its fine print promise. You may add cells anywhere (helpers, prints, plots), and a function may call one that you wrote before.
 #
 # </details>
 
@@ -76,70 +77,68 @@ progress("11")                                 # follows your checks
 # # Part 1. RoPE and GeGLU
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rotary-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. Rotary positions
+# ## 1. Rotary position embeddings
 #
-# - **What it is for**: this function is in nearly every language model since 2022, decoder or encoder. Two published ports paired the wrong numbers: every shape fits, the model runs, and it is much worse.
-# - **Difficulty** 4 of 5 · **Time** 22 minutes · **Points** 7
-# - **Needs**: sine, cosine, broadcasting.
-# - **Paper**: Su et al. (2021), section 3.2.2 and equation 34; the layout is that of GPT-NeoX, LLaMA in `transformers`, and ModernBERT.
+# **Why.** This function is in nearly every language model since 2022, encoder or decoder. Two published ports rotated the wrong pairs of dimensions: every shape fits, the model runs, and it is much worse.
 #
-# **The idea.** Before a query and a key are multiplied, each is turned by an angle that grows with its position. Their product then depends on how far apart they are, and on nothing else about where they stand. Chapter 4 had one row of positions for all texts, and numbers of full precision. A model that is served has neither: each text of a batch begins where it likes, and the numbers are bfloat16.
+# **Difficulty** 4 of 5 · **Time** 22 minutes · **Points** 7 · **Paper** Su et al. (2021), section 3.2.2 and equation 34; the layout of pairs is that of GPT-NeoX, LLaMA in `transformers`, and ModernBERT
 #
-# `x` holds the vectors of $B$ texts, $H$ heads and $T$ tokens. Each vector has an even number $D$ of entries, which make $D/2$ pairs: entry $i$ and entry $i + D/2$, for $i = 0, \dots, D/2 - 1$. The pair $i$ of the token at position $m$ is turned by the angle
+# Before a query and a key are multiplied, each is rotated by angles that grow with its position. Their product then depends on the distance of the two and not on where they are. `x` holds the vectors of $B$ sequences, $H$ heads and $T$ tokens. Each vector has $D$ dimensions, which form $D/2$ pairs: dimension $i$ with dimension $i + D/2$, for $i = 0, \dots, D/2 - 1$. Pair $i$ of a token at position $m$ is rotated by
 #
 # $$\theta = m \cdot \text{base}^{-2i/D} \qquad (a, b) \;\to\; (a \cos\theta - b \sin\theta,\;\; a \sin\theta + b \cos\theta)$$
 #
-# So pair 0 turns by one radian a position, whatever the base, and the last pair is the slowest. How far does it reach? Write a second function, `slowest(D, base)`: after how many positions the last pair has gone round once, by $2\pi$. It need not be a whole number.
+# Write `rotary(x, positions, base)`; `x` is $(B, H, T, D)$, `positions` is $(B, T)$, and the result has the shape of `x`. In the same cell write `slowest(D, base)`: after how many positions the last pair has completed a rotation of $2\pi$, which need not be a whole number. `rotary` has six of the points, `slowest` one.
 #
-# **By hand.** $D$ = 4, base 100, one token at position 2 with the vector (1, 1, 0, 0). Its pairs are (1, 0) and (1, 0), of entries 0 and 2, and 1 and 3. The first turns by 2, the second by 2 · 100^(-1/2) = 0.2. The result is (cos 2, cos 0.2, sin 2, sin 0.2) = **(-0.416, 0.980, 0.909, 0.199)**. The last pair turns by 0.1 a position, and is round after 2π / 0.1 = **62.83**.
+# **By hand.** $D = 4$, base 100, one token at position 2 with the vector $(1, 1, 0, 0)$. Its pairs are $(1, 0)$, of dimensions 0 and 2, and $(1, 0)$, of dimensions 1 and 3. The first is rotated by 2, the second by $2 \cdot 100^{-1/2} = 0.2$. The result is $(\cos 2, \cos 0.2, \sin 2, \sin 0.2) =$ **(-0.416, 0.980, 0.909, 0.199)**. The last pair rotates by 0.1 per position and completes a rotation after $2\pi / 0.1 =$ **62.83**.
 #
 # **Rules**
-#
-# - Every text has positions of its own, a row of `positions`. They need not begin at 0, nor be in order, and one may come twice. All heads of a text share them.
-# - `x` is float32 or bfloat16, and the result has its dtype. Angles, sines and cosines are made in float32 at least, whatever the dtype of `x`: in bfloat16 position 257 is 256.
-# - The result is differentiated, in both dtypes: its gradient reaches `x`, and is right.
-# - Both functions are written in one cell. `rotary` has six of the points, `slowest` one.
-#
-# **In**: `x` $(B, H, T, D)$, $D$ even, entries from -100 to 100; `positions` int64 $(B, T)$, from 0 to 8191; `base` a float, from 2 to 1,000,000. **Out** of `rotary`: $(B, H, T, D)$ in the dtype of `x`; of `slowest`, for the same $D$ and bases: a float. For entries near 1, and in proportion for larger ones, float32 is compared to 0.0005 at positions up to 300 and to 0.01 beyond, where float32 knows the angle no better; bfloat16 is compared to 0.05.
+# 1. Every sequence has positions of its own, a row of `positions`, shared by its heads. They need not begin at 0 nor be in order, and one may occur twice.
+# 2. `x` is float32 or bfloat16, and the result has its dtype. Compute angles, sines and cosines in float32 or better: in bfloat16, position 257 is 256.
+# 3. The result is differentiable with respect to `x`, in both dtypes.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which axes must the table of angles have, so that it broadcasts against `x`? It differs from text to text, from token to token and from pair to pair.
+# Which axes must the table of angles have, so that it broadcasts against `x`? It differs from sequence to sequence, from token to token and from pair to pair.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `angles` of shape $(B, 1, T, D/2)$. With a the first half of the last axis and b the second, both results follow from the formula; put them side by side by `torch.cat`. Cast the sines and cosines, not the positions.
+# `angles` of shape $(B, 1, T, D/2)$. With a the first half of the last axis and b the second, both results follow from the formula; `torch.cat` puts them next to each other. Cast the sines and cosines, not the positions.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Hands of clocks: each clock has a speed of its own, and each row of photographs times of its own. Where is the tip of each hand?
+# Wheels: each wheel has an angular speed of its own, and each row of photographs its own times. Where is a point on the rim of each wheel?
 #
 # ```python
-# def tips(times, speeds):                                  # (rows, T), (clocks)
-#     angles = times[:, :, None] * speeds                   # (rows, T, clocks)
+# def rims(times, speeds):                                  # (rows, T), (wheels)
+#     angles = times[:, :, None] * speeds                   # (rows, T, wheels)
 #     return torch.stack((angles.cos(), angles.sin()), dim=-1)
 # ```
 #
-# `tips(torch.zeros(2, 3), torch.tensor([1.0, 0.1]))` has shape (2, 3, 2, 2), and every tip is at (1, 0).
+# `rims(torch.zeros(2, 3), torch.tensor([1.0, 0.1]))` has shape (2, 3, 2, 2), and every point is at (1, 0).
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $D$ is even; entries of `x` are from -100 to 100; `positions` are int64 from 0 to 8191; `base` is a float from 2 to 1,000,000, also for `slowest`, which returns a float. For entries near 1, and in proportion for larger ones, float32 is compared to 0.0005 at positions up to 300 and to 0.01 beyond, where float32 itself knows the angle no better; bfloat16 is compared to 0.05.
 #
 # </details>
 
 # %% nbgrader={"grade": false, "grade_id": "rotary", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def rotary(x: Float[Tensor, "B H T D"], positions: Int[Tensor, "B T"], base: float) -> Float[Tensor, "B H T D"]:
-    """Turn entries i and i + D/2 of each vector by its position times base^(-2i/D)."""
+    """Rotate dimensions i and i + D/2 of each vector by its position times base^(-2i/D)."""
     ### BEGIN SOLUTION
     half = x.shape[3] // 2
-    speeds = base ** (-torch.arange(half) / half)                         # (D/2,), float32
-    angles = positions[:, None, :, None] * torch.cat((speeds, speeds))     # (B, 1, T, D)
-    turned = torch.cat((-x[..., half:], x[..., :half]), 3)                 # each pair, a quarter turn on
-    return x * angles.cos().to(x.dtype) + turned * angles.sin().to(x.dtype)
+    frequencies = base ** (-torch.arange(half) / half)                     # (D/2,), float32
+    angles = positions[:, None, :, None] * torch.cat((frequencies, frequencies))     # (B, 1, T, D)
+    quarter = torch.cat((-x[..., half:], x[..., :half]), 3)                # each pair, rotated by 90 degrees
+    return x * angles.cos().to(x.dtype) + quarter * angles.sin().to(x.dtype)
     ### END SOLUTION
 
 
 def slowest(D: int, base: float) -> float:
-    """After how many positions the last pair has gone round once."""
+    """After how many positions the last pair has completed a rotation."""
     ### BEGIN SOLUTION
     return 2 * math.pi * base ** ((D - 2) / D)
     ### END SOLUTION
@@ -148,64 +147,65 @@ def slowest(D: int, base: float) -> float:
 check(rotary)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rotary-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two vectors of 64 random numbers, one at position 0 and the same one further on: their product, as a share of the unturned one, with both of ModernBERT's bases. It falls and rises: nearer is not always larger.
+# Two copies of a random vector with 64 dimensions, one at position 0 and one further on: their product, as a fraction of that at distance 0, with both of ModernBERT's bases. It oscillates: nearer is not always larger.
 
 # %% nbgrader={"grade": false, "grade_id": "look-rotary", "locked": true, "schema_version": 3, "solution": false, "task": false}
 vector = torch.randn(1, 1, 1, 64, generator=torch.Generator().manual_seed(11))
 gaps = torch.tensor([[0, 1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 8191]])
 for base in (10_000, 160_000):
-    turned = attempt(rotary, vector.expand(1, 1, 12, 64), gaps, base)
-    if turned is not None:
-        shares = (turned[0, 0] @ vector[0, 0, 0]) / vector.square().sum()
-        print(f"base {base:>7,}, slowest pair {attempt(slowest, 64, base) or 0:>9,.0f} tokens: " + "  ".join(f"{gap} {share:.2f}" for gap, share in zip(gaps[0].tolist(), shares.tolist())))
+    rotated = attempt(rotary, vector.expand(1, 1, 12, 64), gaps, base)
+    if rotated is not None:
+        products = (rotated[0, 0] @ vector[0, 0, 0]) / vector.square().sum()
+        print(f"base {base:>7,}, slowest pair {attempt(slowest, 64, base) or 0:>9,.0f} tokens: " + "  ".join(f"{gap} {product:.2f}" for gap, product in zip(gaps[0].tolist(), products.tolist())))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "geglu-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 2. GeGLU
 #
-# - **What it is for**: the feed-forward layer of ModernBERT, Gemma and T5 1.1; with another activation it is LLaMA's. One matrix makes both gate and content, and which half is which is a convention that no shape shows.
-# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
-# - **Needs**: GELU (chapter 4), matrix products.
-# - **Paper**: Shazeer (2020), equation 5; Warner et al. (2024), section 2.1.1.
+# **Why.** It is the feed-forward layer of ModernBERT, Gemma and T5 1.1; with another activation it is LLaMA's. One matrix computes both the gate and what passes through it, and which half is which is a convention that no shape shows.
 #
-# **The idea.** A token's vector $x$ goes through one matrix, `gate_up`, with $2F$ rows. The first $F$ of the numbers that come out are the **gate** $g$, the other $F$ are what passes through it, $u$. GELU acts on the gate alone, the two are multiplied number by number, and a second matrix leads back:
+# **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4 · **Paper** Shazeer (2020), equation 5; Warner et al. (2024), section 2.1.1
+#
+# The matrix `gate_up` maps a token's vector $x$ to $2F$ dimensions. The first $F$ are the **gate** $g$, the other $F$ are $u$. GELU is applied to the gate alone, the two are multiplied elementwise, and `down` maps back:
 #
 # $$\text{geglu}(x) = \text{down} \cdot (\text{GELU}(g) \odot u)$$
 #
-# GELU is the exact one: $\text{GELU}(z) = z \cdot \Phi(z)$, with the probability $\Phi(z)$ that a standard normal number is below $z$.
+# GELU is the exact one, $\text{GELU}(z) = z \cdot \Phi(z)$, with the probability $\Phi(z)$ that a standard normal variable is below $z$.
 #
-# **By hand.** $C$ = 1, $F$ = 1, $x$ = 1; `gate_up` has the rows 1 and 3, `down` is 2. So $g$ = 1, $u$ = 3, GELU(1) = 0.841, and the result is 2 · 0.841 · 3 = **5.048**. With gate and content exchanged it would be 2 · 2.996 · 1 = 5.992.
+# Write `geglu(x, gate_up, down)`; `x` is $(\dots, C)$, `gate_up` $(2F, C)$ and `down` $(C, F)$, and the result has the shape of `x`.
+#
+# **By hand.** $C = F = 1$ and $x = 1$; `gate_up` has the rows 1 and 3, `down` is 2. Then $g = 1$, $u = 3$, $\text{GELU}(1) = 0.841$, and the result is $2 \cdot 0.841 \cdot 3 =$ **5.048**. With gate and up exchanged it would be $2 \cdot 2.996 \cdot 1 = 5.992$.
 #
 # **Rules**
-#
-# - `x` may have any number of axes, the last of length $C$; with one axis it is a single token.
-# - Matrices act as in `nn.Linear`: $x W^\top$, without a bias.
-# - The approximation by tanh differs in the fourth digit, and is wrong here.
-# - Gates may be as large as 1,000, up or down.
-# - The result is differentiated: its gradient reaches all three arguments, and is no NaN where a gate is large.
-#
-# **In**: float32 tensors: `x` $(\dots, C)$, `gate_up` $(2F, C)$, `down` $(C, F)$, with entries near 1 but for those that make a gate large. **Out**: float32 $(\dots, C)$.
+# 1. Matrices act as in `nn.Linear`: $x W^\top$, without a bias.
+# 2. The tanh approximation of GELU differs in the fourth digit and is wrong here.
+# 3. Gates may be as large as 1,000, positive or negative. The result is differentiable with respect to all three arguments, without NaN.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# How many numbers does `x @ gate_up.T` have for each token, and which of them are the gate?
+# How many dimensions does `x @ gate_up.T` have for each token, and which of them are the gate?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# One product, cut in two along the last axis; `torch.nn.functional.gelu` without its `approximate`; a product number by number; a product with `down.T`.
+# One matmul, split in two along the last axis; `torch.nn.functional.gelu` without its `approximate`; an elementwise product; a matmul with `down.T`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A table holds first the prices of n things and then how many of each were sold; a thing of negative price counts as free.
 #
 # ```python
-# def taken_in(table):                                      # (..., 2n)
+# def revenue(table):                                       # (..., 2n)
 #     prices, sold = table.chunk(2, dim=-1)
 #     return (torch.relu(prices) * sold).sum(-1)
 # ```
 #
-# `taken_in(torch.tensor([5.0, -1.0, 2.0, 9.0]))` is 10.
+# `revenue(torch.tensor([5.0, -1.0, 2.0, 9.0]))` is 10.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `x` may have any number of axes, the last of length $C$; with one axis it is a single token. Everything is float32. Entries are near 1 except for those that make a gate large.
 #
 # </details>
 
@@ -221,30 +221,31 @@ def geglu(x: Float[Tensor, "*B C"], gate_up: Float[Tensor, "G C"], down: Float[T
 check(geglu)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "geglu-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Does a gate cost more? At ModernBERT-base's sizes three matrices of 1152 have fewer numbers than BERT's two of 3072.
+# Does a gate cost more? At ModernBERT-base's sizes, three matrices with 1,152 units have fewer parameters than BERT's two with 3,072.
 
 # %% nbgrader={"grade": false, "grade_id": "look-geglu", "locked": true, "schema_version": 3, "solution": false, "task": false}
 generator = torch.Generator().manual_seed(2)
 gate_up, down = (torch.randn(size, generator=generator) / 768**0.5 for size in ((2 * 1152, 768), (768, 1152)))
 made = attempt(geglu, torch.randn(5, 768, generator=generator), gate_up, down)
 if made is not None:
-    print(f"in: 5 tokens of 768 numbers, out: {tuple(made.shape)}; {gate_up.numel() + down.numel():,} numbers are learned, in BERT {2 * 768 * 3072:,} and the biases")
+    print(f"in: 5 tokens with 768 dimensions, out: {tuple(made.shape)}; {gate_up.numel() + down.numel():,} parameters, in BERT {2 * 768 * 3072:,} and the biases")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-near", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 2. Local and global attention
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "local_mask-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. Who is near?
+# ## 3. The mask of a local layer
 #
-# - **What it is for**: two layers of three look through this window. Published engines have read "window 128" as 128 to each side, and as 64 with one too few.
-# - **Difficulty** 1 of 5 · **Time** 8 minutes · **Points** 4
-# - **Needs**: broadcasting a comparison.
-# - **Paper**: Warner et al. (2024), section 2.1.2; Beltagy et al. (2020), section 3.1.
+# **Why.** Two of three layers attend through this window. Published engines have read "window 128" as 128 to each side, and as 64 with one too few.
 #
-# **The idea.** Token $i$ sees token $j$ if they are at most `window // 2` places apart, on either side, and so it sees itself. A window of 128 is 64 tokens to the left, 64 to the right, and the token itself: 129 in all, away from the ends. Return the table of who sees whom: row $i$, column $j$, True where $i$ sees $j$.
+# **Difficulty** 1 of 5 · **Time** 8 minutes · **Points** 4 · **Paper** Warner et al. (2024), section 2.1.2; Beltagy et al. (2020), section 3.1
 #
-# **By hand.** $T$ = 4, window 2: one to each side.
+# Token $i$ sees token $j$ if they are at most `window // 2` positions apart, on either side, so it sees itself. A window of 128 is 64 tokens to the left, 64 to the right, and the token itself: 129 in all, away from the ends.
+#
+# Write `local_mask(T, window)`. It returns a Boolean mask $(T, T)$: row $i$, column $j$ is True where $i$ sees $j$.
+#
+# **By hand.** $T = 4$, window 2: one to each side.
 #
 # | | 0 | 1 | 2 | 3 |
 # | --- | :-: | :-: | :-: | :-: |
@@ -254,15 +255,12 @@ if made is not None:
 # | 3 | | | True | True |
 #
 # **Rules**
-#
-# - There is nothing before the first token and after the last: a window at the end is cut, it does not go on at the other side.
-# - The window may be odd, 0, or wider than the text: with 0 or 1 each token sees itself alone.
-#
-# **In**: `T` an int from 1 to 1,000; `window` an int from 0 to 100,000. **Out**: a Boolean tensor $(T, T)$.
+# 1. There is nothing before the first token and after the last: a window at the end is cut, it does not continue at the other side.
+# 2. The window may be odd, 0, or wider than the text: with 0 or 1 each token sees itself alone.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# A table of distances first.
+# Compute a table of distances first.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
@@ -270,7 +268,7 @@ if made is not None:
 # `torch.arange(T)` once as a column and once as a row; their difference is $(T, T)$.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Which of some times lie within an hour of each other, if none counts as near itself?
 #
@@ -281,13 +279,18 @@ if made is not None:
 # ```
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `T` is an int from 1 to 1,000; `window` is an int from 0 to 100,000.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "local_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def local_mask(T: int, window: int) -> Bool[Tensor, "T T"]:
-    """True where two tokens are at most window // 2 places apart."""
+    """True where two tokens are at most window // 2 positions apart."""
     ### BEGIN SOLUTION
-    places = torch.arange(T)
-    return (places[:, None] - places).abs() <= window // 2
+    positions = torch.arange(T)
+    return (positions[:, None] - positions).abs() <= window // 2
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "local_mask-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
@@ -303,28 +306,26 @@ if seen is not None:
     print(f"{int(seen.sum())} of {seen.numel()} pairs")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "count_pairs-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. How much do local layers save?
+# ## 4. Counting pairs
 #
-# - **What it is for**: attention's work is the number of pairs. "A window of 128 in 8,192 tokens is 64 times cheaper" is true of one layer, and not of the model.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: exercise 3, sums.
-# - **Paper**: Warner et al. (2024), section 2.1.2.
+# **Why.** Attention's cost is the number of pairs. "A window of 128 in 8,192 tokens is 64 times cheaper" is true of one layer, and not of the model.
 #
-# **What to predict.** A pair is a token and one that it sees, itself included. A text of $T$ tokens goes through some `layers`, numbered from 0. The layers 0, `every`, 2 · `every`, and so on are global: each token sees all. All others are local, with `window // 2` tokens to each side, as in exercise 3. Return a dictionary of three whole numbers:
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Warner et al. (2024), section 2.1.2
+#
+# A pair is a token and one that it sees, itself included. A text of $T$ tokens passes through some `layers`, numbered from 0. The layers 0, `every`, 2 · `every` and so on are global: each token sees all. All others are local, with `window // 2` tokens to each side, as in exercise 3.
+#
+# Write `count_pairs(T, layers, window, every)`. It returns a dictionary of three ints:
 #
 # - `"local"`: how many pairs a local layer has (also where no layer is local);
 # - `"global_layers"`: how many of the layers are global;
 # - `"total"`: how many pairs all layers have together.
 #
-# **By hand.** $T$ = 8 and window 2. Six tokens see three, the two at the ends see two: **22** pairs, of 64 in a global layer. With 4 layers and every = 3, layers 0 and 3 are global: **2**. Together 2 · 64 + 2 · 22 = **172** pairs.
+# **By hand.** $T = 8$ and window 2. Six tokens see three, the two at the ends see two: **22** pairs, of 64 in a global layer. With 4 layers and `every` = 3, layers 0 and 3 are global: **2**. Together $2 \cdot 64 + 2 \cdot 22 =$ **172** pairs.
 #
 # **Rules**
-#
-# - The text may be shorter than the window. No token sees more than the text has.
-# - `every` may be 1, and it may be larger than the number of layers.
-# - The numbers are large: count in ints, no floats. A table of $T \times T$ does not fit for the longest texts.
-#
-# **In**: ints: `T` from 1 to 100,000, `layers` from 1 to 300, `window` from 0 to 200,000, `every` from 1 to 300. **Out**: a dictionary of three ints.
+# 1. The text may be shorter than the window. No token sees more than the text has.
+# 2. `every` may be 1, and it may be larger than the number of layers.
+# 3. The counts are large: use ints, no floats. A mask of $T \times T$ does not fit for the longest texts.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -336,7 +337,7 @@ if seen is not None:
 # With $h$ to each side and $h < T$, there are $T (2h + 1)$ without ends. At each end the first token lacks $h$, the next $h - 1$, and so on. For a shorter text, $T - 1$ to each side is as good as $h$. Which global layer is the last? Rounding up is `-(-a // b)`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # On a street of `n` houses everybody greets the next three to the right, if they are there; and lamps stand at the houses 0, `k`, 2 · `k`, and so on.
 #
@@ -347,6 +348,11 @@ if seen is not None:
 # ```
 #
 # `street(5, 2)` has 9 greetings and 3 lamps.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# All are ints: `T` from 1 to 100,000, `layers` from 1 to 300, `window` from 0 to 200,000, `every` from 1 to 300.
 #
 # </details>
 
@@ -373,14 +379,13 @@ for T in (128, 512, 2048, 8192, 32_768):
         print(f"{T:>6,} tokens: one local layer has {T * T / found['local']:6.1f} times fewer pairs, the whole model {22 * T * T / found['total']:.2f} times")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "Block-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. The block
+# ## 5. ModernBERT's block
 #
-# - **What it is for**: every layer of ModernBERT is this class. At the end of the notebook yours carries trained weights.
-# - **Difficulty** 5 of 5 · **Time** 30 minutes · **Points** 6
-# - **Needs**: exercises 1 to 3; chapter 4's heads and norm; `nn.Module`.
-# - **Paper**: Warner et al. (2024), sections 2.1.1 and 2.1.2.
+# **Why.** Every layer of ModernBERT is this class. At the end of the notebook yours runs with trained weights.
 #
-# **What to write.** A class `Block`, an `nn.Module`. `Block(C, F, H, layer, window)` makes the block number `layer` of a model, counted from 0, and `block(x, mask)` returns vectors $(B, T, C)$ for vectors $(B, T, C)$. Its parameters, none of which has a bias:
+# **Difficulty** 5 of 5 · **Time** 30 minutes · **Points** 6 · **Paper** Warner et al. (2024), sections 2.1.1 and 2.1.2
+#
+# Write a class `Block`, an `nn.Module`. `Block(C, F, H, layer, window)` is block number `layer` of a model, counted from 0, and `block(x, mask)` maps vectors $(B, T, C)$ to vectors $(B, T, C)$. Its parameters, none of which is a bias:
 #
 # | name | shape | |
 # | --- | --- | --- |
@@ -391,25 +396,20 @@ for T in (128, 512, 2048, 8192, 32_768):
 # | `gate_up.weight` | $(2F, C)$ | gate first |
 # | `down.weight` | $(C, F)$ | |
 #
-# `nn.LayerNorm(C, bias=False)` and `nn.Linear(…, bias=False)` have such parameters. The check puts weights of its own in, by these names: how you start them plays no part.
+# - $x \leftarrow x + \text{attention}(\text{norm}(x))$. A norm is LayerNorm over the last axis with $\varepsilon = 10^{-5}$ under the root. Layer 0 has none here: its input has just been normalized.
+# - *Attention*: `qkv` maps each token to $3C$ dimensions: first its query, then key and value. Head $h$ has the columns $hD$ to $(h+1)D - 1$ of each, with $D = C/H$. Queries and keys are rotated as in exercise 1, with positions 0, 1, 2, … from the left in every sequence. Scores are divided by $\sqrt{D}$. The heads are concatenated and go through `out`.
+# - *Layers 0, 3, 6, … are global*: a token sees all tokens of its sequence, and the RoPE base is **160,000**. All others are *local*: a token sees those at most `window // 2` positions away, and the base is **10,000**.
+# - $x \leftarrow x + \text{geglu}(\text{norm}(x))$, with `feed_forward_norm`, and exercise 2's function with `gate_up` and `down`.
 #
-# 1. $x \leftarrow x + \text{attention}(\text{norm}(x))$. A norm is LayerNorm over the last axis with $\varepsilon = 10^{-5}$ under the root. Layer 0 has none here: its input was normed a moment ago.
-# 2. *Attention*: `qkv` makes $3C$ numbers of each token: the first $C$ are its query, then come key and value. Head $h$ has the columns $hD$ to $(h+1)D - 1$ of each, with $D = C/H$. Queries and keys are turned as in exercise 1, by the positions 0, 1, 2, … from the left in every row. Scores are divided by $\sqrt{D}$. The heads, side by side again, go through `out`.
-# 3. *Layers 0, 3, 6, … are global*: a token sees all tokens of its row, and the base of the positions is **160,000**. All others are *local*: a token sees those at most `window // 2` places away, and the base is **10,000**.
-# 4. $x \leftarrow x + \text{geglu}(\text{norm}(x))$, with `feed_forward_norm`, and exercise 2's function with `gate_up` and `down`.
+# `mask` $(B, T)$ is True at tokens and False at padding. No token sees padding.
 #
-# **The mask.** `mask` $(B, T)$ is True where a token stands and False at padding. Nobody sees padding. What your block returns **at** padding is yours to choose, but it must be finite, also where padding has nobody to look at, and where a whole row is padding: NaN would reach the tokens in the next layer.
-#
-# **By hand.** One token, so that it sees itself only. $C$ = 2, $F$ = 1, $H$ = 1, layer 0. `qkv` has the rows of the identity three times, `out` is the identity, `gate_up` is 0. The value of $x$ = (1, 3) is (1, 3), and the sum is **(2, 6)**; the gate is shut. In layer 1, with a norm weight of 1, the normed x is (-1, 1), and the result is **(0, 4)**.
+# **By hand.** One token, so that it sees itself only. $C = 2$, $F = 1$, $H = 1$, layer 0. `qkv` has the rows of the identity three times, `out` is the identity, `gate_up` is 0. The value of $x = (1, 3)$ is $(1, 3)$, and the sum is **(2, 6)**; the gate is closed. In layer 1, with a norm weight of 1, the normalized x is $(-1, 1)$, and the result is **(0, 4)**.
 #
 # **Rules**
-#
-# - Scores, divided by the root, may be as large as 10,000, up or down, and there are no near ties among scores so large. What is hidden stays hidden then, too.
-# - There is no dropout: in training mode the numbers are the same. The block has no other tensors in its `state_dict`: a table that you keep as a buffer needs `persistent=False`.
-# - Two blocks share nothing, and a block keeps nothing of one call for the next. The block is trained: a gradient reaches x and every parameter.
-# - You may call your own functions of exercises 1 to 3. Is one not right yet? Then write here what you need of it, since every exercise is graded with what your notebook holds.
-#
-# **In**: ints: $C$ at most 300, $H$ a divisor of it with $D$ even, $F$ at most 300, `layer` from 0 to 40, `window` from 0 to 1,000; `x` float32 $(B, T, C)$, entries from -100 to 100; `mask` Boolean $(B, T)$, padding anywhere. **Out**: float32 $(B, T, C)$, compared at tokens, to three digits and to 0.001 near 0.
+# 1. What the block returns **at** padding is yours to choose, but it must be finite, also where padding has no token to attend to, and where a whole sequence is padding: NaN would reach the tokens in the next layer.
+# 2. Scores, divided by the root, may be as large as 10,000, positive or negative. What is masked stays masked then.
+# 3. The block is trained: a gradient reaches `x` and every parameter. There is no dropout, and the `state_dict` holds the parameters of the table and nothing else.
+# 4. You may call your own functions of exercises 1 to 3. If one is not right yet, write here what you need of it: every exercise is graded with what your notebook holds.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -418,12 +418,12 @@ for T in (128, 512, 2048, 8192, 32_768):
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `self.qkv(…).chunk(3, dim=2)`, each `.unflatten(2, (H, -1)).transpose(1, 2)` is $(B, H, T, D)$. What may be seen: `mask[:, None, None, :]`, in local layers `&` your `local_mask`. Is there a row of scores that is hidden whole? If a token may see itself in any case, padding too, there is none. For layer 0 `nn.Identity()` is a norm that does nothing and has no parameter.
+# `self.qkv(…).chunk(3, dim=2)`, each `.unflatten(2, (H, -1)).transpose(1, 2)` is $(B, H, T, D)$. What may be seen: `mask[:, None, None, :]`, in local layers `&` your `local_mask`. Is there a row of scores that is masked completely? If a token may see itself in any case, padding included, there is none. For layer 0 `nn.Identity()` is a norm that does nothing and has no parameter.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A layer that takes the mean of what a mask leaves, keeps a residual, and has a scale in all layers but the first:
+# A layer that takes the mean of what a mask leaves, has a residual connection, and a scale in all layers but the first:
 #
 # ```python
 # class Mean(nn.Module):
@@ -437,7 +437,12 @@ for T in (128, 512, 2048, 8192, 32_768):
 #         return x + mean
 # ```
 #
-# `Mean(4, 0).state_dict()` is empty, and a row that is all padding gets 0, not NaN.
+# `Mean(4, 0).state_dict()` is empty, and a sequence that is all padding gets 0, not NaN.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $C$ is at most 300, $H$ a divisor of it with $D$ even, $F$ at most 300, `layer` from 0 to 40, `window` from 0 to 1,000; `x` is float32 with entries from -100 to 100; padding may be anywhere. `nn.LayerNorm(C, bias=False)` and `nn.Linear(…, bias=False)` have the parameters of the table. The check loads weights of its own by these names: how you initialize them plays no part. A table that you keep as a buffer needs `persistent=False`. There are no near ties among large scores. Two blocks share nothing, and a block keeps nothing of one call for the next. Results are compared at tokens, to three digits and to 0.001 near 0.
 #
 # </details>
 
@@ -497,20 +502,19 @@ for name, layers in {"one local layer": (1,), "two local layers": (1, 2), "two l
 # # Part 3. Unpadding and sequence packing
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "unpad-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Take the padding out
+# ## 6. Unpadding
 #
-# - **What it is for**: whatever treats each token alone (norms, matrices, GeGLU) does not care in which text it stands. So ModernBERT lays all tokens of a batch end to end, and computes nothing for padding.
-# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
-# - **Needs**: Boolean indexing, running sums.
-# - **Paper**: Warner et al. (2024), section 2.1.2.
+# **Why.** Norms, matrices and GeGLU treat each token alone, whatever sequence it is in. So ModernBERT concatenates all tokens of a batch and computes nothing for padding.
 #
-# **The idea.** `ids` is a batch, and `mask` is True where a token stands. Return a tuple of three tensors:
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6 · **Paper** Warner et al. (2024), section 2.1.2
 #
-# - `tokens` $(N)$: the ids of all tokens, text after text, each in its order, and no padding;
-# - `cu_seqlens` $(B + 1)$, **int32**: where each text begins among them. Text $b$ is `tokens[cu[b]:cu[b + 1]]`. So it begins with 0, ends with $N$, and has one more number than there are texts. Kernels that take packed texts ask for just this tensor, in this dtype;
-# - `positions` $(N)$: the number of each token in its own text, from 0 on. Learned positions, as BERT has them, need it.
+# Write `unpad(ids, mask)`; `ids` is a batch $(B, T)$, and `mask` $(B, T)$ is True at tokens. It returns a tuple of three tensors:
 #
-# **By hand.** Two texts, the second filled up on the left.
+# - `tokens` $(N)$: the ids of all tokens, sequence after sequence, each in its order, without padding;
+# - `cu_seqlens` $(B + 1)$, **int32**: where each sequence begins among them. Sequence $b$ is `tokens[cu[b]:cu[b + 1]]`. So it begins with 0, ends with $N$, and has one more entry than there are sequences. Kernels for packed sequences ask for just this tensor, in this dtype;
+# - `positions` $(N)$: the position of each token in its own sequence, from 0 on. Learned position embeddings, as in BERT, need it.
+#
+# **By hand.** Two sequences, the second padded on the left.
 #
 # | | | | | |
 # | --- | --- | --- | --- | --- |
@@ -520,12 +524,9 @@ for name, layers in {"one local layer": (1,), "two local layers": (1, 2), "two l
 # `tokens` is **5 6 7 9 4**, `cu_seqlens` is **0 3 5**, `positions` are **0 1 2 0 1**.
 #
 # **Rules**
-#
-# - Padding may stand anywhere: behind a text, before it, in the middle. It is not counted: a token's position is the number of tokens of its text before it.
-# - A text may be padding throughout. It has no tokens, and keeps its place: two neighbouring numbers of `cu_seqlens` are equal. All texts may be so; then $N$ is 0.
-# - Which number stands at padding is not promised. It may be the id of a token, and a token may have the id 0.
-#
-# **In**: `ids` int64 $(B, T)$, each at least 0 and at most a billion; `mask` Boolean $(B, T)$. **Out**: a tuple: int64 $(N)$, int32 $(B + 1)$, int64 $(N)$.
+# 1. Padding may be anywhere: after a sequence, before it, or in the middle. It is not counted: a token's position is the number of tokens of its sequence before it.
+# 2. A sequence may be padding throughout. It has no tokens and two equal neighbouring entries in `cu_seqlens`. All sequences may be so; then $N$ is 0.
+# 3. The id at padding is not promised. It may be the id of a token, and a token may have the id 0.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -534,10 +535,10 @@ for name, layers in {"one local layer": (1,), "two local layers": (1, 2), "two l
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `mask.sum(1)` are the lengths; `cumsum` adds them up, and a 0 goes in front. For positions: `mask.cumsum(1)` counts the tokens of a row up to each place, the token itself included.
+# `mask.sum(1)` are the lengths; `cumsum` adds them up, and a 0 goes in front. For positions: `mask.cumsum(1)` counts the tokens of a sequence up to each position, the token itself included.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Rows of seats, some taken. How many people sit in all rows up to each one, and which number in their row has each of them, counted from 1?
 #
@@ -547,6 +548,11 @@ for name, layers in {"one local layer": (1,), "two local layers": (1, 2), "two l
 # ```
 #
 # `seated(torch.tensor([[True, False, True], [False, True, False]]))` gives 2 3 and 1 2 1.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `ids` are int64, from 0 to a billion. The result is a tuple: int64 $(N)$, int32 $(B + 1)$, int64 $(N)$.
 #
 # </details>
 
@@ -564,7 +570,7 @@ def unpad(ids: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> tuple[Int[Tenso
 check(unpad)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "unpad-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The batch of the case by hand, and one of 64 texts whose lengths are spread as a dictionary's are: what part of it was padding?
+# The batch of the example, and one of 64 sequences with lengths as in a dictionary: what fraction of it was padding?
 
 # %% nbgrader={"grade": false, "grade_id": "look-unpad", "locked": true, "schema_version": 3, "solution": false, "task": false}
 made = attempt(unpad, torch.tensor([[5, 6, 7, 8], [0, 0, 9, 4]]), torch.tensor([[True, True, True, False], [False, False, True, True]]))
@@ -573,56 +579,58 @@ if made is not None:
     lengths = (torch.randn(64, generator=torch.Generator().manual_seed(6)) * 0.6 + 2.6).exp().long().clamp(min=3)
     mask = torch.arange(int(lengths.max())) < lengths[:, None]
     tokens = unpad(torch.ones(mask.shape, dtype=torch.long), mask)[0]
-    print(f"64 texts: {mask.numel():,} places, {len(tokens):,} tokens, {1 - len(tokens) / mask.numel():.0%} is padding")
+    print(f"64 texts: {mask.numel():,} positions, {len(tokens):,} tokens, {1 - len(tokens) / mask.numel():.0%} is padding")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "packed_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. One row, many texts
+# ## 7. Attention in a packed row
 #
-# - **What it is for**: of all that a block does, attention alone must know where a text ends. Without this function two texts in one row hear each other, and no shape, no error and no falling loss says so.
-# - **Difficulty** 5 of 5 · **Time** 30 minutes · **Points** 8
-# - **Needs**: exercises 3 and 6; attention (chapter 4).
-# - **Paper**: Warner et al. (2024), section 2.1.2; Krell et al. (2021), section 3.2.
+# **Why.** Of all that a block computes, attention alone must know where a sequence ends. Without this function, sequences in one row attend to each other, and no shape, no error and no falling loss says so.
 #
-# **The idea.** Queries, keys and values of $N$ tokens lie end to end, as exercise 6 lays them, and `cu_seqlens` says where each text begins. A token sees the tokens of its own text and no other; with a `window` only those at most `window // 2` places away. For each head and each query:
+# **Difficulty** 5 of 5 · **Time** 30 minutes · **Points** 8 · **Paper** Warner et al. (2024), section 2.1.2; Krell et al. (2021), section 3.2
+#
+# Queries, keys and values of $N$ tokens are concatenated as in exercise 6, and `cu_seqlens` says where each sequence begins. A token sees the tokens of its own sequence and no other; with a `window` only those at most `window // 2` positions away. For each head and each query:
 #
 # $$\text{out}_i = \sum_{j \text{ seen by } i} \text{softmax}_j\!\left(\frac{q_i \cdot k_j}{\sqrt{D}}\right) v_j$$
 #
-# **By hand.** $H$ = 1, $D$ = 1, all queries and keys 0, so that every weight is alike. The values are 1, 3 and 10, 20, 60, and `cu_seqlens` is 0 2 5. The result is **2, 2, 30, 30, 30**. With a window of 2 it is **2, 2, 15, 30, 40**: the last token of the first text does not see the first one of the second, though that is its neighbour.
+# Write `packed_attention(q, k, v, cu_seqlens, window)`; `q`, `k`, `v` and the result are $(H, N, D)$, and `window` is an int or None.
+#
+# **By hand.** $H = D = 1$, all queries and keys 0, so that all weights are equal. The values are 1, 3 and 10, 20, 60, and `cu_seqlens` is 0 2 5. The result is **2, 2, 30, 30, 30**. With a window of 2 it is **2, 2, 15, 30, 40**: the last token of the first sequence does not see the first one of the second, though that is its neighbour.
 #
 # **Rules**
-#
-# - Texts may be empty, the first and the last too: two neighbouring numbers of `cu_seqlens` are equal. There may be no token at all: $N$ = 0, and the result has shape $(H, 0, D)$; `q` itself will do.
-# - `window` is None or an int of at least 0, and may be wider than a text.
-# - Scores, divided by the root, may be as large as 10,000, up or down: no NaN, and what is not seen plays no part.
-# - *Memory.* With up to 8,192 tokens, and either no text longer than 512 or a window of at most 64, your function must do with 32 MiB beside its arguments, its result included; $H$ = 1 and $D$ is at most 8 there. Take some hundred queries at a time: one by one they take longer than five seconds. A Boolean table of all tokens by all tokens has 64 MiB. A text of 8,192 tokens with a window is among the cases.
-# - The result is differentiated: its gradient reaches q, k and v. (Not asked for more than 300 tokens.)
-#
-# **In**: `q`, `k`, `v` float32 $(H, N, D)$, $N$ from 0 to 300, or to 8,192 in the cases just named; `cu_seqlens` int32, from 0 to $N$ and never going down, for 1 to 300 texts; `window` an int up to 100,000, or None. **Out**: float32 $(H, N, D)$.
+# 1. Sequences may be empty, the first and the last included: two neighbouring entries of `cu_seqlens` are equal. With $N = 0$ the result has shape $(H, 0, D)$.
+# 2. Scores, divided by the root, may be as large as 10,000, positive or negative: no NaN, and what is not seen plays no part.
+# 3. *Memory.* With up to 8,192 tokens, and either no sequence longer than 512 or a window of at most 64, your function must work with 32 MiB in addition to its arguments. Take some hundred queries at a time: one by one they take longer than five seconds, and a Boolean mask of all tokens by all tokens has 64 MiB.
+# 4. The result is differentiable with respect to `q`, `k` and `v`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# A loop over the texts needs no mask at all, as long as there is no window. What does a text of 8,192 tokens need with a window of 8? Which keys can the first 100 queries see?
+# A loop over the sequences needs no mask at all, as long as there is no window. What does a sequence of 8,192 tokens need with a window of 8? Which keys can the first 100 queries see?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# For each text from `start` to `stop`, and for each piece of some 128 queries of it, from `first` to `last`: the keys that any of them sees go from `max(first - side, start)` to `min(last + side, stop)`. Scores of this small rectangle, minus infinity where the distance is above `side`, softmax, product, and write it into rows `first` to `last` of the result. An empty text has no piece. Without a window a piece may be the whole text.
+# For each sequence from `start` to `stop`, and for each piece of some 128 queries of it, from `first` to `last`: the keys that any of them sees go from `max(first - side, start)` to `min(last + side, stop)`. Scores of this small rectangle, minus infinity where the distance is above `side`, softmax, matmul, and write it into rows `first` to `last` of the result. An empty sequence has no piece. Without a window a piece may be the whole sequence.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Smooth several measurements that lie end to end: each number becomes the mean of itself and its left neighbour, in its own measurement.
+# Smooth several concatenated measurements: each value becomes the mean of itself and its left neighbour, in its own measurement.
 #
 # ```python
 # def smoothed(values, ends):                               # (N), a list of bounds
 #     out = values.clone()
 #     for start, stop in zip(ends, ends[1:]):
-#         for place in range(start, stop):
-#             out[place] = values[max(place - 1, start):place + 1].mean()
+#         for at in range(start, stop):
+#             out[at] = values[max(at - 1, start):at + 1].mean()
 #     return out
 # ```
 #
 # `smoothed(torch.tensor([2.0, 4.0, 8.0]), [0, 2, 2, 3])` is 2, 3, 8.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Everything is float32; $N$ is from 0 to 300, or to 8,192 in the cases of the memory test, which have $H = 1$ and $D$ at most 8, and among which is a sequence of 8,192 tokens with a window. The 32 MiB include the result. `cu_seqlens` is int32, from 0 to $N$ and never decreasing, for 1 to 300 sequences. `window` is None or an int from 0 to 100,000, possibly wider than a sequence. For $N = 0$, `q` itself will do. Gradients are tested for at most 300 tokens.
 #
 # </details>
 
@@ -647,7 +655,7 @@ def packed_attention(q: Float[Tensor, "H N D"], k: Float[Tensor, "H N D"], v: Fl
 check(packed_attention)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "packed_attention-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand; and a row of two texts of 4 and 8 tokens: how many pairs are there, right, padded to 8, and leaking?
+# The example; and a row of two texts with 4 and 8 tokens: how many pairs are there, packed, padded to 8, and without borders?
 
 # %% nbgrader={"grade": false, "grade_id": "look-packed_attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
 none, values = torch.zeros(1, 5, 1), torch.tensor([[[1.0], [3.0], [10.0], [20.0], [60.0]]])
@@ -655,58 +663,58 @@ for window in (None, 2):
     made = attempt(packed_attention, none, none, values, torch.tensor([0, 2, 5], dtype=torch.int32), window)
     if made is not None:
         print(f"window {window}: {[round(one, 3) for one in made.flatten().tolist()]}")
-print(f"4 and 8 tokens: {4**2 + 8**2} pairs in their own texts, {2 * 8**2} padded, {12**2} if the row leaks")
+print(f"4 and 8 tokens: {4**2 + 8**2} pairs in their own texts, {2 * 8**2} padded, {12**2} without borders")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "pack_rows-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. Fill the rows
+# ## 8. First-fit decreasing
 #
-# - **What it is for**: training wants rows of one length, and texts have many. Filled well, a row of 8,192 has hardly a gap; one text a row would be mostly padding.
-# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5
-# - **Needs**: sorting, loops.
-# - **Paper**: Krell et al. (2021), section 3.1; Warner et al. (2024), section 2.2, fills its rows greedily too.
+# **Why.** Training wants rows of one length, and texts have many. Packed well, a row of 8,192 tokens has hardly a gap; one text per row would be mostly padding.
 #
-# **The idea.** `lengths` are the numbers of tokens of some texts. Put every text into a row, so that no row has more than `budget` tokens, and return the rows: a list of lists, each with the **numbers of the texts** in it, from 0 on, in any order.
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Krell et al. (2021), section 3.1; Warner et al. (2024), section 2.2, packs greedily as well
 #
-# To find the fewest rows is hard. You need no more than what *first-fit decreasing* needs: take the texts from the longest to the shortest, and put each into the first row that still has room for it; if none has, begin a new row. A better packing is welcome, and the rows may come in any order. To put each text into the *fullest* row that has room, best fit, sounds better, and needs a row more now and then: that is too many.
+# Write `pack_rows(lengths, budget)`. `lengths` are the numbers of tokens of some texts. Put every text into a row, so that no row has more than `budget` tokens, and return the rows: a list of lists, each with the **indices of the texts** in it, counted from 0, in any order.
 #
-# **By hand.** Lengths 3, 7, 5, 2, 3 and budget 10. The longest is text 1, which begins a row; text 2 does not fit there and begins the next; text 0 fills the first, 7 + 3 = 10; text 4 goes to the second, 5 + 3 = 8; text 3 fills that. Two rows, **[[1, 0], [2, 4, 3]]**, both full. Taken as they come, each into the last row only, they need three.
+# Finding the fewest rows is hard. You may use no more rows than *first-fit decreasing*: take the texts from the longest to the shortest, and put each into the first row that still has room for it; if none has, begin a new row. A better packing is welcome, and the rows may come in any order. *Best fit*, which puts each text into the fullest row that has room, sounds better and sometimes needs a row more: that is too many.
+#
+# **By hand.** Lengths 3, 7, 5, 2, 3 and budget 10. The longest is text 1, which begins a row; text 2 does not fit there and begins the next; text 0 fills the first, 7 + 3 = 10; text 4 goes to the second, 5 + 3 = 8; text 3 fills that. Two rows, **[[1, 0], [2, 4, 3]]**, both full. Taken in the given order, each into the last row only, they need three.
 #
 # **Rules**
-#
-# - Each number from 0 to `len(lengths) - 1` stands in exactly one row. No row is an empty list.
-# - A text may have 0 tokens. It stands in a row too, and takes no room.
-# - A row may be filled to the last token. No text is longer than the budget.
-# - Without texts there are no rows: an empty list.
-#
-# **In**: `lengths` a list of 0 to 300 ints of at least 0; `budget` an int from 1 to a million, and no length above it. **Out**: a list of lists of ints.
+# 1. Each index from 0 to `len(lengths) - 1` is in exactly one row. No row is an empty list; without texts there are no rows.
+# 2. A text may have 0 tokens. It is in a row as well and takes no room.
+# 3. A row may be filled to the last token. No text is longer than the budget.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Sort the numbers of the texts, not the lengths: what you return are numbers.
+# Sort the indices of the texts, not the lengths: what you return are indices.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `sorted(range(len(lengths)), key=…)`. Keep two lists side by side: the rows, and how much room each has left. For each text look for the first row with enough room.
+# `sorted(range(len(lengths)), key=…)`. Keep two lists: the rows, and how much room each has left. For each text find the first row with enough room.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Guests take the first table whose bench has room for their party; tables are made as needed. Parties come as they come.
+# Guests take the first table whose bench has room for their party; tables are added as needed. Parties come in the given order.
 #
 # ```python
 # def tables(parties, seats):
 #     free = []
 #     for party in parties:
-#         place = next((place for place, left in enumerate(free) if left >= party), None)
-#         if place is None:
+#         table = next((table for table, left in enumerate(free) if left >= party), None)
+#         if table is None:
 #             free.append(seats - party)
 #         else:
-#             free[place] -= party
+#             free[table] -= party
 #     return len(free)
 # ```
 #
 # `tables([4, 3, 2], 6)` is 2.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `lengths` is a list of 0 to 300 ints of at least 0; `budget` is an int from 1 to a million, and no length is above it.
 #
 # </details>
 
@@ -716,12 +724,12 @@ def pack_rows(lengths: list[int], budget: int) -> list[list[int]]:
     ### BEGIN SOLUTION
     rows, left = [], []
     for text in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        place = next((place for place, free in enumerate(left) if free >= lengths[text]), len(rows))
-        if place == len(rows):
+        row = next((row for row, free in enumerate(left) if free >= lengths[text]), len(rows))
+        if row == len(rows):
             rows.append([])
             left.append(budget)
-        rows[place].append(text)
-        left[place] -= lengths[text]
+        rows[row].append(text)
+        left[row] -= lengths[text]
     return rows
     ### END SOLUTION
 
@@ -729,7 +737,7 @@ def pack_rows(lengths: list[int], budget: int) -> list[list[int]]:
 check(pack_rows)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "pack_rows-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# 300 texts whose lengths are spread as a dictionary's are, in rows of 128 and of 1,024 tokens: how full are they?
+# 300 texts with lengths as in a dictionary, in rows of 128 and of 1,024 tokens: how full are they?
 
 # %% nbgrader={"grade": false, "grade_id": "look-pack_rows", "locked": true, "schema_version": 3, "solution": false, "task": false}
 lengths = (torch.randn(300, generator=torch.Generator().manual_seed(8)) * 0.6 + 2.6).exp().long().clamp(3, 128).tolist()
@@ -739,14 +747,13 @@ for budget in (128, 1024):
         print(f"rows of {budget:>5,}: {len(rows):>3} of them, {sum(lengths) / (len(rows) * budget):.1%} full; the fewest possible are at least {-(-sum(lengths) // budget)}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lay_rows-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. One wrong line: laying the rows
+# ## 9. One wrong line: packing the rows
 #
-# - **What it is for**: a fault like this one changes no shape and hides well. With rotary positions it changes nothing but rounding; with learned ones, as in BERT, every text but a row's first is read at wrong places, and past position 511 there is no row in the table at all.
-# - **Difficulty** 2 of 5 · **Time** 8 minutes · **Points** 2
-# - **Needs**: exercises 6 and 8, reading code with a pencil.
-# - **Paper**: Krell et al. (2021), section 3.2.
+# **Why.** A fault like this one changes no shape and hides well. With RoPE it changes nothing but rounding. With learned position embeddings, as in BERT, every text but a row's first is read at wrong positions, and beyond position 511 there is no embedding at all.
 #
-# **The idea.** `texts` are lists of ids, and `rows` say which texts share a row, as exercise 8 returns them. For each row a tuple of three lists is made: the `ids` of its texts end to end, in the row's order; `cu_seqlens`, as in exercise 6; and the `positions`, each token's number **in its own text**, from 0 on.
+# **Difficulty** 2 of 5 · **Time** 8 minutes · **Points** 2 · **Paper** Krell et al. (2021), section 3.2
+#
+# `texts` are lists of ids, and `rows` say which texts share a row, as exercise 8 returns them. For each row, `lay_rows(texts, rows)` returns a tuple of three lists: the concatenated `ids` of its texts, in the row's order; `cu_seqlens`, as in exercise 6; and the `positions`, each token's position **in its own text**, from 0 on.
 #
 # The function below runs without complaint. **Exactly one** of its seven numbered lines is wrong.
 #
@@ -756,35 +763,32 @@ for budget in (128, 1024):
 #     for row in rows:                                                                    # line 2
 #         ids = [token for text in row for token in texts[text]]                          # line 3
 #         cu_seqlens = [0, *accumulate(len(texts[text]) for text in row)]                 # line 4
-#         positions = [place for place in range(len(ids))]                                # line 5
+#         positions = [position for position in range(len(ids))]                          # line 5
 #         laid.append((ids, cu_seqlens, positions))                                       # line 6
 #     return laid                                                                         # line 7
 # ```
 #
+# One and a half points are for the repaired function: copy it and change that line, or write your own. Half a point is for the line's number, a plain `int`, which `wrong_line` returns. Each is graded on its own. `accumulate` is imported above.
+#
 # **By hand.** The texts 5 6 7 and 8 9, and one row, [1, 0]. `ids` are **8 9 5 6 7**, `cu_seqlens` is **0 2 5**, `positions` are **0 1 0 1 2**.
 #
-# **What to do.** One and a half points for the function, repaired: copy it and change that line, or write it anew. Half a point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself. `accumulate` is imported above.
-#
 # **Rules**
-#
-# - A text may be empty: it adds no ids, and a number to `cu_seqlens`.
-# - Rows may leave texts out. A row has one text at least.
-#
-# **In**: `texts` a list of 1 to 300 lists of at most 300 ints, each from 0 to a billion; `rows` a list of at most 300 lists of 1 to 300 numbers of texts, no number twice in all of them. **Out**: a list of tuples of three lists of ints; of no rows, an empty list.
+# 1. A text may be empty: it adds no ids, and an entry to `cu_seqlens`.
+# 2. Rows may leave texts out. A row has at least one text.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Run the lines one by one on the case by hand, and compare what each name holds.
+# Run the lines one by one on the example, and compare what each name holds.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Which line says something about texts without looking at any?
+# Which line should depend on the single texts, and does not?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Trains stand one behind the other. Which number does each coach have in its own train?
+# Trains are parked one after the other. Which number does each coach have in its own train?
 #
 # ```python
 # def coaches(trains):                                      # a list of lengths
@@ -792,6 +796,11 @@ for budget in (128, 1024):
 # ```
 #
 # `coaches([2, 3])` is 0 1 0 1 2.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `texts` is a list of 1 to 300 lists of at most 300 ints, each from 0 to a billion; `rows` is a list of at most 300 lists of 1 to 300 indices of texts, no index twice in all of them. The result is a list of tuples of three lists of ints; without rows, an empty list.
 #
 # </details>
 
@@ -810,7 +819,7 @@ def lay_rows(texts: list[list[int]], rows: list[list[int]]) -> list[tuple[list[i
     for row in rows:
         ids = [token for text in row for token in texts[text]]
         cu_seqlens = [0, *accumulate(len(texts[text]) for text in row)]
-        positions = [place for text in row for place in range(len(texts[text]))]
+        positions = [position for text in row for position in range(len(texts[text]))]
         laid.append((ids, cu_seqlens, positions))
     return laid
     ### END SOLUTION
@@ -818,21 +827,96 @@ def lay_rows(texts: list[list[int]], rows: list[list[int]]) -> list[tuple[list[i
 # %% nbgrader={"grade": true, "grade_id": "lay_rows-check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 check(lay_rows)
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-long", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. Extending RoPE
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "yarn_frequencies-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. YaRN's frequencies
+#
+# **Why.** gpt-oss, Qwen and DeepSeek-V3 read far more tokens than they were first trained on, with RoPE's frequencies changed by this function. Slowing every pair alike would squeeze neighbours together; slowing none leads to angles that no weight has seen.
+#
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 4 · **Paper** Peng et al. (2024), sections 3.2 and 3.4
+#
+# A head of $D$ dimensions has $D/2$ pairs with frequencies $\omega_i = \text{base}^{-2i/D}$, in radians per position. In the training length of $N$ tokens, pair $i$ completes $r_i = N \omega_i / 2\pi$ rotations. To read $sN$ tokens, *NTK-by-parts* mixes each frequency with the one divided by $s$:
+#
+# $$\omega_i' = (1 - \gamma_i)\, \frac{\omega_i}{s} + \gamma_i\, \omega_i \qquad \gamma_i = \begin{cases} 0 & r_i < \alpha \\ 1 & r_i > \beta \\ (r_i - \alpha) / (\beta - \alpha) & \text{otherwise} \end{cases}$$
+#
+# YaRN also multiplies the tables of cosines and sines by the **temperature factor** $0.1 \ln s + 1$, so that scores grow by its square.
+#
+# Write `yarn_frequencies(D, base, s, N, alpha, beta)`. It returns a tuple: the new frequencies, a float32 tensor $(D/2)$, and the temperature factor, a float.
+#
+# **By hand.** $D = 6$, base 1000, $s = 4$, $N = 100$, $\alpha = 1$, $\beta = 4$. The frequencies are 1, 0.1 and 0.01, and the pairs complete 15.9, 1.59 and 0.159 rotations, so $\gamma$ is 1, 0.197 and 0. The result is **(1, 0.0398, 0.0025)** and $0.1 \ln 4 + 1 =$ **1.139**.
+#
+# **Rules**
+# 1. The frequencies are mixed, and not the wavelengths or the divisors. $\gamma$ is linear in the rotations $r_i$, and not in the index $i$.
+# 2. $s$ may be 1: then nothing changes, and the factor is 1.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# How many rotations has each pair? Everything else follows from this vector.
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `omega` from an exponent of `torch.arange(0, D, 2) / D`; `rotations` is N times omega over 2π; gamma is `((rotations - alpha) / (beta - alpha)).clamp(0, 1)`; then the mix.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# A shop gives no discount up to 10 pieces, half price from 50 pieces on, and a price in between that falls linearly with the number.
+#
+# ```python
+# def prices(full, pieces):                                 # a float, (n)
+#     part = ((pieces - 10) / 40).clamp(0, 1)
+#     return (1 - part) * full + part * full / 2
+# ```
+#
+# `prices(8.0, torch.tensor([1.0, 30.0, 90.0]))` is 8, 6, 4.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $D$ is an even int from 2 to 300; `base` is a float from 2 to 1,000,000; `s` a float from 1 to 64; $N$ an int from 16 to 100,000; `alpha` and `beta` are floats with 0 < `alpha` < `beta` and a difference of at least 0.5. No pair lies within a thousandth of `alpha` or `beta` rotations. Frequencies are compared to 0.001 of each value.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "yarn_frequencies", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def yarn_frequencies(D: int, base: float, s: float, N: int, alpha: float, beta: float) -> tuple[Float[Tensor, " P"], float]:
+    """The frequencies of NTK-by-parts for s times N tokens, and YaRN's temperature factor."""
+    ### BEGIN SOLUTION
+    omega = base ** -(torch.arange(0, D, 2) / D)                               # (D/2,)
+    rotations = N * omega / (2 * math.pi)
+    gamma = ((rotations - alpha) / (beta - alpha)).clamp(0, 1)
+    return (1 - gamma) * omega / s + gamma * omega, 0.1 * math.log(s) + 1
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "yarn_frequencies-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(yarn_frequencies)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "yarn_frequencies-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# gpt-oss: heads of 64 dimensions, base 150,000, trained on 4,096 tokens and extended 32 times. By what is each fourth pair's frequency divided?
+
+# %% nbgrader={"grade": false, "grade_id": "look-yarn_frequencies", "locked": true, "schema_version": 3, "solution": false, "task": false}
+made = attempt(yarn_frequencies, 64, 150_000.0, 32.0, 4096, 1.0, 32.0)
+if made is not None:
+    divisors = 150_000.0 ** -(torch.arange(0, 64, 2) / 64) / made[0]
+    print("divided by " + ", ".join(f"{value:.2f}" for value in divisors[::4].tolist()) + f"; temperature factor {made[1]:.3f}")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 4. In your own words
+# # Part 5. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "leaking_row-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. Ship it?
+# ## 11. Would you ship it?
 #
-# - **What it is for**: leaks look like progress. Whoever trains a model must be able to tell the two apart, before others build on it.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4, given by a person who reads it
-# - **Needs**: exercises 7 and 9.
-# - **Paper**: Krell et al. (2021), section 3.2.
+# **Why.** Leaks look like progress. Anyone who trains a model must be able to tell the two apart, before others build on it.
 #
-# **The question.** A colleague trains an encoder on packed rows of dictionary entries, by filling blanks. She writes: *"I dropped `cu_seqlens`: attention now runs over the whole row. The code is simpler, and the loss fell, in training and on held-out rows. Shall we ship it?"*
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4, given by a person who reads it · **Paper** Krell et al. (2021), section 3.2
 #
-# In about 120 words: what does each token of such a row hear, and what does the model's vector of a text now depend on? Why can the loss fall, on held-out rows too, and the model get worse at what it is for? With which check would you show her the leak? And what would you decide, and what could change your mind?
+# A colleague trains an encoder by masked language modelling on packed rows of dictionary entries. She writes: *"I dropped `cu_seqlens`: attention now runs over the whole row. The code is simpler, and the loss fell, in training and on held-out rows. Shall we ship it?"*
+#
+# In about 120 words: what does each token of such a row attend to, and what does the model's vector of a text now depend on? Why can the loss fall, on held-out rows as well, and the model become worse at what it is for? With which check would you show her the leak? And what would you decide, and what could change your mind?
 #
 # {{rubric}}
 #
@@ -840,17 +924,17 @@ check(lay_rows)
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Her held-out rows are packed in the same way. And who asks the model for the vector of one sentence: what does that row look like?
+# Her held-out rows are packed in the same way. And what does the row look like when somebody asks the model for the vector of one sentence?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Neighbours in a dictionary are about the same words. Which blank does that help to fill? Compare one text alone with the same text behind another.
+# Neighbours in a dictionary are about the same words. Which masked token does that help to predict? Compare one text alone with the same text after another one.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# *A school lets pupils sit their tests in groups. The marks rise, and the head is pleased.* Nobody knows what one of them can do alone, and that is what the certificate says. To find out, give one pupil the same test twice: alone, and in a group. Where groups are what the school is to teach, it would be another matter.
+# *A school lets pupils take their tests in groups. The marks rise, and the head is pleased.* Nobody knows what one of them can do alone, and that is what the certificate states. To find out, give one pupil the same test twice: alone, and in a group. Where groups are what the school is to teach, it would be another matter.
 #
 # </details>
 
@@ -865,8 +949,8 @@ check(lay_rows)
 #
 # Nothing to write here. Run the cells and watch; they take some seconds.
 #
-# MiniLM, a trained encoder with learned positions, encodes 200 dictionary entries. First as everybody does it, in padded batches; then by your `unpad`, all of a batch in one row; then by your `pack_rows` and `lay_rows`, in rows of at most 1,024 tokens. In both of the last, your `packed_attention` stands in the place of the model's own attention in every layer.
-# Then your `Block`, with the `rotary`, `geglu` and `local_mask` that it calls, carries the weights of a small ModernBERT, which was trained to fill blanks in the King James Bible, letter by letter.
+# MiniLM, a trained encoder with learned positions, encodes 200 dictionary entries. First in padded batches, as usual; then with your `unpad`, all of a batch in one row; then with your `pack_rows` and `lay_rows`, in rows of at most 1,024 tokens. In the last two, your `packed_attention` replaces the model's own attention in every layer.
+# Then your `Block`, with the `rotary`, `geglu` and `local_mask` that it calls, gets the weights of a small ModernBERT, which was trained by masked language modelling on the King James Bible, byte by byte.
 
 # %% nbgrader={"grade": false, "grade_id": "real-minilm", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
@@ -938,7 +1022,7 @@ def alike(some: list[Tensor], others: list[Tensor]) -> float:
 if ready(unpad, packed_attention, pack_rows, lay_rows, needs=["minilm", "bert_tokenizer", "oewn_glosses"]):
     minilm, tokenizer = load("minilm").eval(), load("bert_tokenizer")
     texts = [tokenizer.encode(line).ids for line in load("oewn_glosses")[::400][:200]]
-    print(f"{len(texts)} entries, {sum(map(len, texts)):,} tokens, {sum(ids.numel() for ids, _ in in_batches(texts)):,} places in padded batches of 64")
+    print(f"{len(texts)} entries, {sum(map(len, texts)):,} tokens, {sum(ids.numel() for ids, _ in in_batches(texts)):,} positions in padded batches of 64")
     ways = {"padded": lambda: padded(minilm, texts), "your unpad": lambda: unpadded(minilm, texts), "your rows of 1,024": lambda: packed(minilm, texts, 1024)}
     found = {}
     for name, way in ways.items():
@@ -980,20 +1064,20 @@ def with_your_blocks(model: nn.Module) -> nn.Module:
 
 
 def blanked(ids: Int[Tensor, "N"], length: int) -> tuple[Int[Tensor, "B T"], Bool[Tensor, "B T"], Int[Tensor, "B T"]]:
-    """Pieces of this length with one letter of seven blanked, which ones, and the letters; the same ones for every length."""
+    """Pieces of this length with one letter of seven masked, which ones, and the letters; the same ones for every length."""
     chosen = torch.rand(len(ids), generator=torch.Generator().manual_seed(11)) < 1 / 7
     return tuple(one.view(-1, length) for one in (torch.where(chosen, LETTER_BLANK, ids), chosen, ids))
 
 
 @torch.no_grad()
 def logits_at_blanks(model: nn.Module, ids: Int[Tensor, "N"], length: int) -> tuple[Float[Tensor, "n V"], Int[Tensor, " n"]]:
-    """What a model says at each blank, and the letter that stood there."""
+    """A model's logits at each masked position, and the letter there."""
     shown, chosen, letters = blanked(ids, length)
     return torch.cat([model(some)[here] for some, here in zip(shown.split(8), chosen.split(8))]), letters[chosen]
 
 
 def bits_a_blank(logits: Float[Tensor, "n V"], letters: Int[Tensor, " n"]) -> float:
-    """What a letter costs."""
+    """Bits per masked letter."""
     return (nn.functional.cross_entropy(logits, letters) / math.log(2)).item()
 
 
@@ -1008,14 +1092,14 @@ if ready(rotary, geglu, local_mask, Block, needs=["kjv"]):
     ids = unseen_letters(768 * 16)
     theirs, everywhere = small_model("modernbert_kjv").model, small_model("modernbert_kjv_global").model
     yours = with_your_blocks(theirs)
-    print(f"{len(yours.encoder.blocks)} blocks of yours in a model of {sum(one.numel() for one in yours.parameters()):,} numbers; {int(blanked(ids, 96)[1].sum()):,} blanks")
+    print(f"{len(yours.encoder.blocks)} blocks of yours in a model with {sum(one.numel() for one in yours.parameters()):,} parameters; {int(blanked(ids, 96)[1].sum()):,} masked letters")
     for length in (96, 768):
         (found, letters), (right, _), (far, _) = (logits_at_blanks(model, ids, length) for model in (yours, theirs, everywhere))
         same = (found.argmax(1) == right.argmax(1)).float().mean()
-        print(f"texts of {length} letters: {bits_a_blank(found, letters):.3f} bits a blank by yours, {bits_a_blank(right, letters):.3f} by the course's; the same letter at {same:.1%}, "
+        print(f"texts of {length} letters: {bits_a_blank(found, letters):.3f} bits per masked letter by yours, {bits_a_blank(right, letters):.3f} by the course's; the same letter at {same:.1%}, "
               f"logits apart by {(found - right).abs().max().item():.0e}. Its twin, all layers global: {bits_a_blank(far, letters):.3f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Three ways, the same vectors up to float32's rounding. What is saved is padding, so it depends on how unequal the texts of a batch are: sort them by length, and padding is cheap as well.
-# The row that leaks has right shapes, too, and nothing complains; the vectors are no longer those of the texts alone.
-# Your blocks and the course's say the same letters. Both models have read texts of 96 letters only. Eight times as long, the one with local layers is as good as before; its twin, in which all layers are global, is lost. When this notebook was written it paid more for a blank there than somebody pays who knows nothing but how frequent letters are.
+# All three give the same vectors up to float32's rounding. What is saved is padding, so it depends on how unequal the texts of a batch are: sort them by length, and padding is cheap as well.
+# The row without borders has the right shapes, and nothing complains; the vectors are no longer those of the texts alone.
+# Your blocks and the course's predict the same letters. Both models were trained on texts of 96 letters only. At eight times the length, the one with local layers is as good as before; its all-global twin fails. When this notebook was written, it needed more bits per masked letter there than a model that knows only how frequent letters are.

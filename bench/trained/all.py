@@ -45,6 +45,7 @@ SCRIPTS = (
     "gpt_head",
     "llama",
     "modernbert",
+    "extended_rope",
     "gated",
     "dying",
     "retrieval",

@@ -16,7 +16,7 @@ from autograder.authoring.implementations import reference
 from autograder.checks.protocol import LocalStudent, run_exercise
 from reference_impl.layers import packing
 from reference_impl.layers.masks import window_mask
-from reference_impl.layers.rotary import rotary_tables
+from reference_impl.layers.rotary import rotary_tables, slow_interpolation
 from reference_impl.layers.rotary import rotate as their_rotate
 
 ELEVEN = assignment("11")
@@ -33,8 +33,8 @@ def bounds(*lengths: int) -> torch.Tensor:
     return torch.tensor([0, *itertools.accumulate(lengths)], dtype=torch.int32)
 
 
-def test_the_assignment_is_worth_fifty_points():
-    assert ELEVEN.points == 50
+def test_the_assignment_is_worth_fifty_four_points():
+    assert ELEVEN.points == 54
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
@@ -96,6 +96,33 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
         ([8, 9, 5, 6, 7], [0, 2, 5], [0, 1, 0, 1, 2])
     ]
     assert len({4**2 + 8**2, 2 * 8**2, 12**2} & {80, 128, 144}) == 3
+    frequencies, factor = OURS["yarn_frequencies"](6, 1000.0, 4.0, 100, 1.0, 4.0)
+    assert [f"{one:.4f}" for one in frequencies.tolist()] == ["1.0000", "0.0398", "0.0025"]
+    assert f"{factor:.3f}" == "1.139"
+
+
+@pytest.mark.parametrize(
+    "case", [(64, 150_000.0, 32.0, 4096, 1.0, 32.0), (128, 500_000.0, 8.0, 8192, 1.0, 4.0)]
+)
+def test_frequencies_are_those_of_the_course_and_of_llama_in_transformers(case):
+    from transformers import LlamaConfig
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    D, base, s, N, alpha, beta = case
+    found, _ = OURS["yarn_frequencies"](*case)
+    ours = base ** -(torch.arange(0, D, 2) / D) / slow_interpolation(D, base, s, alpha, beta, N)
+    rope = {
+        "rope_type": "llama3",
+        "rope_theta": base,
+        "factor": s,
+        "low_freq_factor": alpha,
+        "high_freq_factor": beta,
+        "original_max_position_embeddings": N,
+    }
+    config = LlamaConfig(hidden_size=4 * D, num_attention_heads=4, rope_parameters=rope)
+    theirs, _ = ROPE_INIT_FUNCTIONS["llama3"](config, torch.device("cpu"))
+    assert_close(found, ours.float(), rtol=1e-4, atol=0)
+    assert_close(found, theirs, rtol=1e-4, atol=0)
 
 
 def printed(card: str) -> str:
@@ -124,7 +151,7 @@ def test_exactly_the_named_line_of_the_printed_function_is_wrong():
     assert names["lay_rows"](texts, rows) == [(right_ids, right_ends, right)]
 
 
-def test_vectors_are_turned_as_the_reference_turns_them():
+def test_vectors_are_rotated_as_the_reference_rotates_them():
     x, positions = (
         drawn(1, 3, 2, 7, 8),
         torch.randint(0, 300, (3, 7), generator=torch.Generator().manual_seed(1)),
@@ -237,11 +264,11 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
     for id in ELEVEN.exercises:
         for code in re.findall(r"```python\n(.*?)```", ELEVEN.hints(id)[2].text, re.DOTALL):
             exec(code, names)
-    tips = names["tips"](torch.zeros(2, 3), torch.tensor([1.0, 0.1]))
-    assert tips.shape == (2, 3, 2, 2) and torch.equal(
-        tips, torch.tensor([1.0, 0.0]).expand(2, 3, 2, 2)
+    rims = names["rims"](torch.zeros(2, 3), torch.tensor([1.0, 0.1]))
+    assert rims.shape == (2, 3, 2, 2) and torch.equal(
+        rims, torch.tensor([1.0, 0.0]).expand(2, 3, 2, 2)
     )
-    assert names["taken_in"](torch.tensor([5.0, -1.0, 2.0, 9.0])) == 10
+    assert names["revenue"](torch.tensor([5.0, -1.0, 2.0, 9.0])) == 10
     assert names["same_hour"](torch.tensor([0, 60, 121])).tolist() == [
         [False, True, False],
         [True, False, False],
@@ -259,6 +286,7 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
     assert names["smoothed"](torch.tensor([2.0, 4.0, 8.0]), [0, 2, 2, 3]).tolist() == [2, 3, 8]
     assert names["tables"]([4, 3, 2], 6) == 2
     assert names["coaches"]([2, 3]) == [0, 1, 0, 1, 2]
+    assert names["prices"](8.0, torch.tensor([1.0, 30.0, 90.0])).tolist() == [8, 6, 4]
 
 
 def through(name: str, function) -> float:

@@ -1572,6 +1572,13 @@ DATA |= {
             {"label": "long", "tokens": 512, "window": 128, "every": 2, "layers": 4},
         ],
     },
+    "block-tiles": {
+        "task": "Which tiles are skipped?",
+        "lengths": [5, 3, 8],
+        "sides": [0, 2, 4],
+        "sizes": [2, 4, 8],
+        "start": {"rule": "both", "side": 2, "size": 4},
+    },
     "letter-blanks": {
         "models": [
             {"key": key, "label": key, "model": page_model(name)} for key, name in LETTERS.items()

@@ -324,6 +324,8 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("rotary-pairs", "input[type=range] >> nth=0", "ArrowRight"),
             ("rotary-pairs", "input:checked >> nth=0", "ArrowRight"),
             ("rotary-pairs", "input:checked >> nth=1", "ArrowRight"),
+            ("block-tiles", "input[type=range] >> nth=1", "ArrowRight"),
+            ("block-tiles", "input:checked", "ArrowLeft"),
             ("expert-queues", "input[type=range] >> nth=0", "ArrowRight"),
             ("expert-queues", "input[type=range] >> nth=1", "ArrowRight"),
             ("expert-queues", "input:checked", "ArrowRight"),
@@ -2498,7 +2500,7 @@ def test_a_base_of_the_readers_own_turns_the_dials_as_the_reference_does_and_mov
     score = float(stage.get_attribute("data-score"))
     assert score == pytest.approx(float((q * k).sum()), abs=1e-9)
     page.locator("input[value=together]").check(force=True)
-    press(page, page.get_by_label("The query stands at"), "ArrowRight")
+    press(page, page.get_by_label("Position of the query"), "ArrowRight")
     assert stage.get_attribute("data-places") == ",".join(
         str(place + 1) for place in data["places"]
     )
@@ -2552,6 +2554,27 @@ def test_the_counted_pairs_of_local_layers_are_those_of_the_mask_and_the_square_
     assert (
         int(stage.get_attribute("data-row")) == 3 and int(stage.get_attribute("data-window")) == 8
     )
+
+
+def test_the_tiles_of_a_packed_row_are_those_of_flex_attentions_block_mask(show):
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    page, data = show("block-tiles"), DATA["block-tiles"]
+    stage, sliders = page.locator(".w2s-stage"), page.get_by_role("slider")
+    text = torch.arange(len(data["lengths"])).repeat_interleave(torch.tensor(data["lengths"]))
+    for rule in ("texts", "window", "both"):
+        page.locator(f"input[value={rule}]").check(force=True)
+        for (at, side), (n, size) in zip(enumerate(data["sides"]), enumerate(data["sizes"])):
+            sliders.nth(0).fill(str(at))
+            sliders.nth(1).fill(str(n))
+
+            def visible(b, h, i, j, rule=rule, side=side):
+                within = ((i - j).abs() <= side) | (rule == "texts")
+                return within & ((text[i] == text[j]) | (rule == "window"))
+
+            mask = create_block_mask(visible, None, None, len(text), len(text), "cpu", size)
+            found = [int(stage.get_attribute(f"data-{key}")) for key in ("partial", "full")]
+            assert found == [int(mask.kv_num_blocks.sum()), int(mask.full_kv_num_blocks.sum())]
 
 
 def test_letters_that_the_reader_blanks_are_filled_in_the_page_as_torch_fills_them(show):

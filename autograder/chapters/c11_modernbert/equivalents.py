@@ -11,11 +11,11 @@ OVERLAP = (
     " answer"
 )
 AXES = "two axes are exchanged, whichever is named first"
-NEAR_BASE = "such a base turns by less than is compared; that of another model is far away"
+NEAR_BASE = "such a base rotates by less than is compared; that of another model is far away"
 
 EQUIVALENT = {
     "11.local_mask": {
-        "places[:, None] - places  =>  places - places[:, None]": SIGN,
+        "positions[:, None] - positions  =>  positions - positions[:, None]": SIGN,
         "window // 2  =>  window / 2": (
             "a distance is a whole number, so that it is at most 3.5 where it is at most 3"
         ),

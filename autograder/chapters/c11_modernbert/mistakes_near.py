@@ -96,7 +96,7 @@ def _(T, window):
     "round-the-end",
     caught_by="band",
     loses=4,
-    misconception="Your window goes on at the other end of the text. It is cut there.",
+    misconception="Your window continues at the other end of the text. It is cut there.",
 )
 def _(T, window):
     gaps = _gaps(T).abs()
@@ -529,9 +529,7 @@ class WindowToEachSide(Right):
     "not-turned",
     caught_by="first",
     loses=6,
-    misconception=(
-        "Your queries and keys are not turned: the block does not know where a token stands."
-    ),
+    misconception=("Your queries and keys are not rotated: the block does not know any positions."),
 )
 class NotTurned(Right):
     def turn(self, q, k, v, mask):
@@ -543,7 +541,7 @@ class NotTurned(Right):
     "values-too",
     caught_by="first",
     loses=6,
-    misconception="You turn the values, too. Only queries and keys are turned.",
+    misconception="You rotate the values as well. Only queries and keys are rotated.",
 )
 class ValuesToo(Right):
     def turn(self, q, k, v, mask):
@@ -558,7 +556,8 @@ class ValuesToo(Right):
     caught_by="first",
     loses=6,
     misconception=(
-        "You turn queries and keys before they are cut into heads. Each head's D numbers are turned"
+        "You rotate queries and keys before they are split into heads. Each head's dimensions are"
+        " rotated"
         " by themselves."
     ),
 )
@@ -589,7 +588,7 @@ class ScaledByTheWidth(Right):
     loses=6,
     misconception=(
         "You put the heads side by side by a mere reshape. The axes of heads and tokens change"
-        " places first."
+        " positions first."
     ),
 )
 class HeadsReshaped(Right):

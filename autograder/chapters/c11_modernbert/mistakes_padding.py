@@ -81,7 +81,7 @@ def _(ids, mask):
     "positions-run-on",
     caught_by="positions",
     loses=3.5,
-    misconception="Your positions run on through all texts. They begin anew at 0 in each.",
+    misconception="Your positions run on through all texts. They restart at 0 in each.",
 )
 def _(ids, mask):
     return _laid(ids, mask, positions=torch.arange(int(mask.sum())))
@@ -482,7 +482,7 @@ def _(q, k, v, cu, window):
     caught_by="apart",
     loses=7,
     misconception=(
-        "You set what is hidden to 0 before the softmax. Then it has a share: minus infinity has"
+        "You set what is hidden to 0 before the softmax. Then it has a weight: minus infinity has"
         " none."
     ),
 )
@@ -497,7 +497,10 @@ def _(q, k, v, cu, window):
     "hidden-after-the-softmax",
     caught_by="apart",
     loses=7,
-    misconception="You hide after the softmax: then the shares of what is seen do not add up to 1.",
+    misconception=(
+        "You hide after the softmax: then the weights of what is seen do not add up to"
+        " 1."
+    ),
 )
 def _(q, k, v, cu, window):
     if not q.shape[1]:

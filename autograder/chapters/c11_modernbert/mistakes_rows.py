@@ -156,7 +156,8 @@ def _(lengths, budget):
     caught_by="sorted",
     loses=2,
     misconception=(
-        "Your numbers are places in the sorted list. They are the texts' own, in the order in which"
+        "Your numbers are indices in the sorted list. They are the texts' own, in the order in"
+        " which"
         " they were given."
     ),
 )
@@ -290,7 +291,7 @@ def _(texts, rows):
     caught_by="positions",
     loses=1.5,
     misconception=(
-        "You give each token the number of its text. Its place in the text was asked for."
+        "You give each token the number of its text. Its position in the text was asked for."
     ),
 )
 def _(texts, rows):

@@ -69,7 +69,7 @@ def _(x, positions, base):
     "faster-and-faster",
     caught_by="speeds",
     loses=5,
-    misconception="Your exponent has the wrong sign: later pairs turn more slowly, not faster.",
+    misconception="Your exponent has the wrong sign: later pairs rotate more slowly, not faster.",
 )
 def _(x, positions, base):
     return _turned(x, _angles(x, positions, base, exponent=lambda i, D: -2 * i / D))
@@ -89,9 +89,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "other-way-round",
-    caught_by="turn",
+    caught_by="rotation",
     loses=6,
-    misconception="You turn with the clock: a minus sign stands before the other sine.",
+    misconception="You rotate in the wrong direction: the minus sign belongs to the other sine.",
 )
 def _(x, positions, base):
     return _turned(x, _angles(x, positions, base), sign=-1)
@@ -100,10 +100,11 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "from-one",
-    caught_by="turn",
+    caught_by="rotation",
     loses=6,
     misconception=(
-        "You add 1 to the positions. They count as they are given: at position 0 nothing turns."
+        "You add 1 to the positions. They count as they are given: at position 0 nothing is"
+        " rotated."
     ),
 )
 def _(x, positions, base):
@@ -113,9 +114,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "turns-in-degrees",
-    caught_by="turn",
+    caught_by="rotation",
     loses=6,
-    misconception="Your angles are in degrees, or in whole turns. Sine and cosine take radians.",
+    misconception="Your angles are in degrees, or in full rotations. Sine and cosine take radians.",
 )
 def _(x, positions, base):
     return _turned(x, _angles(x, positions, base) * math.pi / 180)
@@ -124,11 +125,9 @@ def _(x, positions, base):
 @mistake(
     ROTATE,
     "one-of-two",
-    caught_by="turn",
+    caught_by="rotation",
     loses=6,
-    misconception=(
-        "You write the turned a over the old one before b is turned: both need the old a."
-    ),
+    misconception=("You overwrite a with its new value before b is computed: both need the old a."),
 )
 def _(x, positions, base):
     angles = _angles(x, positions, base)
@@ -221,7 +220,7 @@ _sums(
     lambda D, base: 2 * math.pi * base,
 )
 _sums(
-    "You leave out the 2 pi: so far the last pair has turned by one radian.",
+    "You leave out the 2 pi: until there the last pair has rotated by one radian.",
     "one-radian",
     lambda D, base: base ** ((D - 2) / D),
 )

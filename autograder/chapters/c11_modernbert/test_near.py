@@ -20,7 +20,7 @@ local_mask = exercise(
     "11.local_mask",
     function="local_mask",
     points=4,
-    see=f"{BOOK}/local-global#by-hand-pairs",
+    see=f"{BOOK}/local-global#counting-pairs",
     withhold=OURS | LIBRARIES,
 )
 
@@ -44,7 +44,8 @@ def ask_mask(student, cause: str, T: int, width: int) -> None:
 @local_mask.stage("band", points=2)
 def test_half_the_window_to_each_side(student, rng):
     rule = (
-        "True where two tokens are at most window // 2 places apart, before or behind: a window of"
+        "True where two tokens are at most window // 2 positions apart, before or after: a window"
+        " of"
         " 4 is two to the left, two to the right, and the token itself."
     )
     for T, width in (
@@ -85,7 +86,7 @@ def test_odd_windows_and_none(student, rng):
 def test_a_text_that_ends_inside_the_window(student, rng):
     rule = (
         "The text is hardly longer than the window reaches, or shorter: a window is cut at the"
-        " ends, and goes on at neither."
+        " ends, and continues at neither."
     )
     for T, width in (
         (1, 2),
@@ -113,7 +114,7 @@ count_pairs = exercise(
     function="count_pairs",
     points=4,
     kind="predict",
-    see=f"{BOOK}/local-global#tokens-counted-and-measured",
+    see=f"{BOOK}/local-global#counting-pairs",
     withhold=OURS | LIBRARIES,
 )
 
@@ -245,7 +246,7 @@ block = exercise(
     "11.Block",
     function="Block",
     points=6,
-    see=f"{BOOK}/block#the-block-line-by-line",
+    see=f"{BOOK}/block#the-block",
     withhold=OURS | LIBRARIES,
 )
 NAMES = (
@@ -374,7 +375,8 @@ def ask(
 def test_layer_0_attends_to_all_and_has_no_norm_before(student, rng):
     rule = (
         "Layer 0, without padding: its feed-forward adds nothing here. No norm before attention;"
-        " queries and keys are turned by positions with base 160,000, scores divided by the root of"
+        " queries and keys are rotated by positions with base 160,000, scores divided by the root"
+        " of"
         " D; every token sees its whole row; the heads, side by side, go through `out`, and x is"
         " added."
     )
@@ -482,7 +484,8 @@ def test_the_feed_forward_is_geglu_after_a_norm(student, rng):
 @block.stage("local", points=1.5)
 def test_layers_between_see_their_neighbours_by_another_base(student, rng):
     rule = (
-        "Layers 1, 2, 4, 5 and so on are local: a token sees those at most window // 2 places away,"
+        "Layers 1, 2, 4, 5 and so on are local: a token sees those at most window // 2 positions"
+        " away,"
         " and its positions have the base 10,000."
     )
     for (C, H, layer, width), texts in (
@@ -692,7 +695,7 @@ def together(student, rng) -> None:
     )
     rule = (
         "The block is trained: a gradient reaches x and every parameter, and nothing on the way is"
-        " detached or made anew."
+        " detached or created again."
     )
     for name, leaf in leaves.items():
         expect(found.parameters.get(name) is not None).is_true(cause=f"{rule} `{name}` has none.")

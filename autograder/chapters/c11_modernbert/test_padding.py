@@ -20,7 +20,7 @@ unpad = exercise(
     "11.unpad",
     function="unpad",
     points=6,
-    see=f"{BOOK}/packing#the-code",
+    see=f"{BOOK}/packing#two-texts-in-one-row",
     withhold=OURS | LIBRARIES,
 )
 PARTS = {"tokens": "Your tokens", "cu": "Your cu_seqlens", "positions": "Your positions"}
@@ -118,7 +118,7 @@ def test_where_each_text_begins(student, rng):
     ask_part(
         student,
         "cu",
-        f"{rule} Texts are told by the mask, never by an id: here all ids are 0.",
+        f"{rule} The mask decides what is a token, never an id: here all ids are 0.",
         torch.zeros(3, 4, dtype=torch.int64),
         padding("###.", "####", "#..."),
     )
@@ -134,8 +134,7 @@ def test_where_each_text_begins(student, rng):
 @unpad.stage("positions", points=1.5)
 def test_positions_begin_anew_in_each_text(student, rng):
     rule = (
-        "`positions` is each token's number in its own text: it begins anew at 0 where a text"
-        " begins."
+        "`positions` is each token's number in its own text: it restarts at 0 where a text begins."
     )
     for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 4, 9))):
         for ids, mask in batches(rng, *size):
@@ -184,7 +183,7 @@ def scattered(rng) -> list[Tensor]:
 @unpad.stage("empty", points=0.5, after="positions")
 def test_a_text_may_have_no_token(student, rng):
     rule = (
-        "A text that is all padding keeps its place in `cu_seqlens`: two neighbouring numbers are"
+        "A text that is all padding has its entry in `cu_seqlens`: two neighbouring numbers are"
         " equal there. Without any token the tokens and positions have the shape (0)."
     )
     for mask in (
@@ -205,7 +204,7 @@ packed_attention = exercise(
     "11.packed_attention",
     function="packed_attention",
     points=8,
-    see=f"{BOOK}/packing#the-code",
+    see=f"{BOOK}/packing#in-code",
     withhold=OURS | LIBRARIES,
 )
 
@@ -357,7 +356,8 @@ def ask_trained(student, rng, window: int | None) -> None:
 @packed_attention.stage("window", points=2, after="apart")
 def test_the_window_ends_with_the_text(student, rng):
     rule = (
-        "With a window a token sees those of its own text that are at most window // 2 places away:"
+        "With a window a token sees those of its own text that are at most window // 2 positions"
+        " away:"
         " the window ends where the text does."
     )
     none = torch.zeros(1, 5, 1)

@@ -39,7 +39,7 @@ def rows_of(student, lengths: list[int], budget: int, cause: str) -> None:
     expect(placed == list(range(len(lengths)))).is_true(
         cause=(
             "Each number from 0 to len(lengths) - 1 stands in exactly one row: the number of the"
-            f" text, not its length, and not its place in a sorted list. {cause}"
+            f" text, not its length, and not its index in a sorted list. {cause}"
         ),
         detail=f"Given {given}. Your rows hold {str(placed)[:160]}",
     )
@@ -194,7 +194,7 @@ lay_rows = exercise(
     also=["wrong_line"],
     points=2,
     kind="find-line",
-    see=f"{BOOK}/packing#what-goes-wrong",
+    see=f"{BOOK}/packing#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -301,7 +301,7 @@ def test_ids_and_bounds_stay_as_they_were(student, rng):
 short_answer(
     "11.leaking_row",
     points=4,
-    see=f"{BOOK}/packing#may-two-banks-share-a-row",
+    see=f"{BOOK}/packing#what-happens-without-borders",
     rubric={
         "what is heard": (
             1,
@@ -315,7 +315,8 @@ short_answer(
         "why the loss falls": (
             1,
             (
-                "says that neighbours help to fill blanks, being about the same words or copies of"
+                "says that neighbours help to predict masked tokens, being about the same words or"
+                " copies of"
                 " each other, and that held-out rows are packed alike, so that they have the same"
                 " help; a text that comes alone has none: another task was measured (half without"
                 " the held-out rows)"
@@ -350,7 +351,8 @@ short_answer(
         Sample(
             "Half",
             "Without cu_seqlens the texts see each other, so there is contamination: 144 pairs and"
-            " not 80. The model can cheat and look at the other texts when it fills a blank. I"
+            " not 80. The model can cheat and use the other texts when it predicts a masked token."
+            " I"
             " would not ship it. She should test with more data.",
             {"what is heard": 0.5, "why the loss falls": 0.5, "a decision": 0.5},
             "Row 1 without what the vector depends on; row 2 without the held-out rows; more data"
@@ -359,7 +361,8 @@ short_answer(
         Sample(
             "Good",
             "Each token hears all texts of its row, so the vector of an entry changes with its"
-            " neighbours. Neighbouring entries are about the same word, so a blank can be copied,"
+            " neighbours. Neighbouring entries are about the same word, so a masked token can be"
+            " copied,"
             " in the held-out rows as well. Encode one entry alone and in a row: the vectors must"
             " be equal. I would not ship it, since a user sends single texts.",
             {"what is heard": 1, "why the loss falls": 1, "a check": 1, "a decision": 0.5},
@@ -369,7 +372,8 @@ short_answer(
             "Strong",
             "A row of 4 and 8 tokens has 144 pairs, and 64 of them cross. So the same sentence has"
             " another vector in each row, and that is no property of the sentence. The loss falls"
-            " because entries side by side share words: she measures filling blanks with the"
+            " because entries side by side share words: she measures predicting masked tokens with"
+            " the"
             " neighbour's help, and her held-out rows give that help too. In a search the query"
             " stands alone. Check: one text alone, then behind three others, then behind three"
             " different ones; with cu_seqlens the vectors agree to 1e-5. And compare both models"

@@ -19,7 +19,7 @@ rotary = exercise(
     function="rotary",
     also=["slowest"],
     points=7,
-    see=f"{BOOK}/rotary#thirty-two-speeds",
+    see=f"{BOOK}/rotary#frequencies-and-wavelengths",
     withhold=OURS | LIBRARIES,
 )
 
@@ -57,10 +57,10 @@ def in_order(B: int, T: int) -> Tensor:
     return torch.arange(T).repeat(B, 1)
 
 
-@rotary.stage("turn", points=1)
+@rotary.stage("rotation", points=1)
 def test_one_pair_turns_by_its_position(student, rng):
     rule = (
-        "With D = 2 there is one pair, (a, b), which the token at position m has turned by m"
+        "With D = 2 there is one pair, (a, b), which the token at position m rotates by m"
         " radians: (a cos m - b sin m, a sin m + b cos m), both from the same a and b. At position"
         " 0 it stays as it is."
     )
@@ -89,7 +89,8 @@ def test_one_pair_turns_by_its_position(student, rng):
 @rotary.stage("speeds", points=1.5)
 def test_each_pair_has_a_speed_of_its_own(student, rng):
     rule = (
-        "Entries i and i + D/2 make a pair, which turns by position · base^(-2i / D) radians: the"
+        "Dimensions i and i + D/2 are a pair, which is rotated by position · base^(-2i / D)"
+        " radians: the"
         " first pair by 1 a position, each later one more slowly."
     )
     ask_rotary(
@@ -131,8 +132,9 @@ def test_each_pair_has_a_speed_of_its_own(student, rng):
         "rotary",
         (x, positions, 100.0),
         {0: turned(upstream, -positions, 100.0).float()},
-        "The result is differentiated. A gradient is turned back by the same angles: nothing on the"
-        " way is detached or made anew.",
+        "The result is differentiated. A gradient is rotated back by the same angles: nothing on"
+        " the"
+        " way is detached or created again.",
         atol=1e-4,
         upstream=upstream,
     )
@@ -237,8 +239,8 @@ def test_bfloat16_is_turned_as_precisely_as_it_can_be(student, rng):
 @rotary.stage("slowest", points=1)
 def test_the_last_pair_comes_round(student, rng):
     rule = (
-        "The last pair, i = D/2 - 1, turns by base^(-(D - 2) / D) a position, so it has turned by 2"
-        " pi after 2 pi times base^((D - 2) / D) positions."
+        "The last pair, i = D/2 - 1, rotates by base^(-(D - 2) / D) per position: by 2"
+        " pi within 2 pi times base^((D - 2) / D) positions."
     )
     for D, base in (
         (4, 100.0),
@@ -261,7 +263,7 @@ geglu = exercise(
     "11.geglu",
     function="geglu",
     points=4,
-    see=f"{BOOK}/block#the-block-line-by-line",
+    see=f"{BOOK}/block#geglu",
     withhold=OURS | LIBRARIES,
 )
 
@@ -399,7 +401,7 @@ def test_any_number_of_axes(student, rng):
         drawn(rng, 2, 3, 4, F=3),
         normal(rng, 2, 3, 4),
         "The result is differentiated: a gradient reaches x, gate_up and down. `.item()`,"
-        " `.detach()` and a tensor that is made anew cut it off.",
+        " `.detach()` and a new tensor cut it off.",
     )
     case = (
         torch.tensor([[1.0], [-1.0], [0.1], [-0.1]]),

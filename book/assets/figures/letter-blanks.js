@@ -19,7 +19,7 @@ window.w2s.register("letter-blanks", function (stage, data, tools) {
     const line = tools.tokenLines([letters.map((letter, n) => (blanks.includes(n) ? "▁" : visible(letter)))], { onpick: (_, n) => press(n) });
     line.show({ focus: [0, place], near: blanks });
     line.node.querySelectorAll("button").forEach((node, n) => {
-      node.setAttribute("aria-label", blanks.includes(n) ? `blank, was ${letters[n]}` : letters[n]);
+      node.setAttribute("aria-label", blanks.includes(n) ? `masked, was ${letters[n]}` : letters[n]);
       if (focused && n === place) node.focus();
     });
     words.replaceChildren(line.node);
@@ -28,14 +28,14 @@ window.w2s.register("letter-blanks", function (stage, data, tools) {
       hue: letter === letters[place] ? "orange" : "blue" })), { most: 1 }));
     summary.show(data.models.map(({ label }, n) => ({ label, value: bits[n], hue: ["green", "purple", "yellow"][n] })), { most: 8 });
     Object.assign(stage.dataset, { text, blanks: blanks.join(), at, shift, source: models ? "page" : "recorded", bits: JSON.stringify(bits) });
-    tools.say(`${shift} letters of scripture stand before the line. At the blank that was “${visible(letters[place])}”: ${data.models.map(({ key, label }) =>
-      `${label} says “${visible(read[key][at].best[0][0])}” with ${(100 * read[key][at].best[0][1]).toFixed(0)} %`).join(", ")}. Over ${blanks.length} `
-      + `${blanks.length === 1 ? "blank" : "blanks"}: ${data.models.map(({ label }, n) => `${label} ${bits[n].toFixed(2)}`).join(", ")} bits.`);
+    tools.say(`${shift} letters of scripture precede the line. At the masked “${visible(letters[place])}”: ${data.models.map(({ key, label }) =>
+      `${label} predicts “${visible(read[key][at].best[0][0])}” with ${(100 * read[key][at].best[0][1]).toFixed(0)} %`).join(", ")}. Over ${blanks.length} `
+      + `${blanks.length === 1 ? "masked letter" : "masked letters"}: ${data.models.map(({ label }, n) => `${label} ${bits[n].toFixed(2)}`).join(", ")} bits.`);
   }
 
   async function answer(text, blanks, focused = false) {
     const turn = ++asked, known = data.examples.find((one) => one.text === text && one.blanks.join() === blanks.join());
-    if (!models) { if (known) { now = known; at = 0; show(); } else tools.say("Load the models to blank other letters."); return; }
+    if (!models) { if (known) { now = known; at = 0; show(); } else tools.say("Load the models to mask other letters."); return; }
     const own = models[0].tokenizer.ids(text), letters = Array.from(text);
     if (!own.length || own.length !== letters.length) { tools.say("Type a line in plain letters: here a letter is a byte."); return; }
     const ids = [...data.before.slice(data.before.length - shift), ...own.map((id, n) => (blanks.includes(n) ? data.blank : id))];
@@ -58,7 +58,7 @@ window.w2s.register("letter-blanks", function (stage, data, tools) {
   function press(n) {  // a letter becomes a blank; a blank is looked at, and pressed again it is a letter once more
     const { text, blanks } = now, place = blanks.indexOf(n);
     if (place >= 0 && place !== at) { at = place; show(true); return; }
-    if (!models) { tools.say("Load the models to blank other letters."); return; }
+    if (!models) { tools.say("Load the models to mask other letters."); return; }
     const next = place < 0 ? [...blanks, n].sort((a, b) => a - b) : blanks.filter((one) => one !== n);
     if (!next.length) return;
     at = Math.max(0, next.indexOf(n));
@@ -69,7 +69,7 @@ window.w2s.register("letter-blanks", function (stage, data, tools) {
     at = 0;
     answer(text, data.examples.find((one) => one.text === text).blanks);
   } });
-  const field = tools.textField({ label: "Your line: press a letter to blank it", value: now.text, most: 64, oninput(text) {
+  const field = tools.textField({ label: "Your line: press a letter to mask it", value: now.text, most: 64, oninput(text) {
     picks.set(text);
     const kept = now.blanks.filter((n) => n < text.length);
     if (text) answer(text, kept.length ? kept : [text.length >> 1]);
@@ -80,6 +80,6 @@ window.w2s.register("letter-blanks", function (stage, data, tools) {
   const offer = tools.modelOffer(data.models.map(({ model }) => model), (...loaded) => { models = loaded; field.input.disabled = false; field.input.focus();
     answer(now.text, now.blanks); });
   stage.append(tools.bar(offer), tools.bar(picks), tools.bar(field), tools.bar(far), words, ...lists.flatMap(({ title, bars }) => [title, bars.node]),
-    el("p", { class: "w2s-cut-name" }, "Bits a blank, over all blanks of the line"), summary.node);
+    el("p", { class: "w2s-cut-name" }, "Bits per masked letter, over the line"), summary.node);
   show();
 });

@@ -1,4 +1,4 @@
-/* Who sees whom in local and global layers: a mask that is dragged, and pairs counted over all layers.
+/* Attention patterns of local and global layers: a mask that is dragged, and pairs counted over all layers.
 
    data = {
      most: 24,                                       the longest text whose mask is drawn token by token
@@ -54,7 +54,7 @@ window.w2s.register("local-pairs", function (stage, data, tools) {
     onchange(label) { now = { ...data.known.find((one) => one.label === label) }; draw(); } });
   const which = tools.choice({ legend: "Mask of a layer that is", value: kind, options: ["local", "global"].map((key) => ({ key, label: key })),
     onchange(key) { kind = key; draw(); } });
-  const rows = tools.slider({ label: "Token that asks", min: 1, max: data.most, value: 1, oninput(to) { row = to - 1; draw(); } });
+  const rows = tools.slider({ label: "Query", min: 1, max: data.most, value: 1, oninput(to) { row = to - 1; draw(); } });
   function drag(event) {  // down and up: which token asks; away from the diagonal: how wide the window is
     const box = picture.node.getBoundingClientRect(), at = (part, from, size) => (part - from) / size * now.tokens;
     const [k, q] = [at(event.clientX, box.left, box.width), at(event.clientY, box.top, box.height)], side = Math.abs(Math.floor(k) - Math.floor(q));

@@ -9,7 +9,7 @@
 window.w2s.register("packed-rows", function (stage, data, tools) {
   "use strict";
   const { el } = tools, HUES = ["purple", "green", "yellow", "blue", "grey"], MOST = 8;
-  const WAYS = { kept: "kept", positions: "kept, positions run on", gone: "gone", both: "gone, positions run on" };
+  const WAYS = { kept: "kept", positions: "kept, positions not restarted", gone: "gone", both: "gone, positions not restarted" };
   const area = el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "The rows" });
   let now = data.examples[0], texts = now.tokens, way = "padded", borders = "kept", longest = data.longest, stop = () => {};
 
@@ -52,7 +52,7 @@ window.w2s.register("packed-rows", function (stage, data, tools) {
     const pairs = padded ? rows.length * wide * wide : open ? bounds.reduce((sum, bound) => sum + bound.at(-1) ** 2, 0) : right;
     const exact = padded || borders === "kept", bank = !now.bank ? null : exact ? now.bank.kept : rows.length === 1 ? now.bank[borders] : undefined;
     Object.assign(stage.dataset, { way, borders, rows: JSON.stringify(rows), bounds: JSON.stringify(bounds), real, spent, pairs, bank: bank ?? "" });
-    tools.say(`${padded ? `Padded: ${rows.length} rows of ${wide}, ${spent} places for ${real} tokens` : `Packed: ${rows.length} ${rows.length > 1 ? "rows" : "row"}, ${real} tokens and no padding; `
+    tools.say(`${padded ? `Padded: ${rows.length} rows of ${wide}, ${spent} positions for ${real} tokens` : `Packed: ${rows.length} ${rows.length > 1 ? "rows" : "row"}, ${real} tokens and no padding; `
       + `cu_seqlens ${bounds.map((bound) => open ? `0, ${bound.at(-1)}` : bound.join(", ")).join(" and ")}`}. ${pairs} pairs of a query and a key, where ${right} are right. ${
       bank === null ? "" : bank === undefined ? "The two banks were not recorded over several rows." : `The cosine of the two banks is ${bank.toFixed(3)}${exact ? ", as of each text alone" : `, and should be ${now.bank.kept.toFixed(3)}`}.`}`);
   }

@@ -1,7 +1,7 @@
 /* Rotary positions of a whole head: one pair of it on two dials, and how alike a vector is to itself at each distance.
 
    data = {
-     size: 64,                          numbers a head: half as many pairs
+     size: 64,                          dimensions of a head: half as many pairs
      base: 10000, pair: 12,             what is shown at first; the reader types another base
      bases: [10000, 160000],            bases to press
      reaches: [64, 1024, 8192],         how far the curve goes; the second one at first
@@ -28,7 +28,7 @@ window.w2s.register("rope-bases", function (stage, data, tools) {
       const angle = places[n] * speed(pair), x = 0.9 * RADIUS * Math.cos(angle), y = -0.9 * RADIUS * Math.sin(angle);
       set(hand, { x2: x.toFixed(2), y2: y.toFixed(2) });
       tools.move(end, x, y);
-      text.textContent = `${name} at ${number(places[n])}: ${number(angle / 2 / Math.PI)} rounds`;
+      text.textContent = `${name} at ${number(places[n])}: ${number(angle / 2 / Math.PI)} rotations`;
     } };
   });
   const clocks = tools.picture({ class: "w2s-lanes" }, ...dials.map(({ node }) => node));
@@ -44,15 +44,15 @@ window.w2s.register("rope-bases", function (stage, data, tools) {
       lines: [{ points: Array.from({ length: 321 }, (_, i) => [i * reach / 320, alike(i * reach / 320)]) }],
       dot: distance <= reach ? [distance, score] : null });
     set(chart.node, { viewBox: `0 0 ${wide} 216`, width: wide });
-    clocks.name(`Pair ${pair + 1} of the query and of the key, turned by their places ${places.join(" and ")}.`);
+    clocks.name(`Pair ${pair + 1} of the query and of the key, rotated by their positions ${places.join(" and ")}.`);
     chart.name(`The score by distance for base ${number(base)}; ${score.toFixed(2)} at ${distance}.`);
     Object.assign(stage.dataset, { base, pair, reach, places: places.join(), together, score, wave: wave(pair), come });
-    tools.say(`Base ${number(base)}: pair ${pair + 1} of ${PAIRS} comes round after ${number(wave(pair))} tokens, the last after `
-      + `${number(wave(PAIRS - 1))}. Within ${number(reach)} tokens ${come} pairs come round. At distance ${number(distance)} the score is ${score.toFixed(2)}.`);
+    tools.say(`Base ${number(base)}: pair ${pair + 1} of ${PAIRS} completes a rotation after ${number(wave(pair))} tokens, the last after `
+      + `${number(wave(PAIRS - 1))}. Within ${number(reach)} tokens ${come} pairs complete one. At distance ${number(distance)} the score is ${score.toFixed(2)}.`);
   }
 
   const most = data.reaches[data.reaches.length - 1];
-  const sliders = names.map((name, n) => tools.slider({ label: `The ${name} stands at`, min: 0, max: most, value: places[n], text: number,
+  const sliders = names.map((name, n) => tools.slider({ label: `Position of the ${name}`, min: 0, max: most, value: places[n], text: number,
     oninput(to) {
       const other = places[1 - n] + to - places[n], both = together === "together", fits = other >= 0 && other <= most;
       if (!both || fits) places[n] = to;

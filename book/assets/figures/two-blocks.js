@@ -44,11 +44,11 @@ window.w2s.register("two-blocks", function (stage, data, tools) {
     for (const [name, count] of Object.entries(counts)) {
       found[name] = data.blocks.map((model) => (lit ? count(model, lit) : total(model, count)));
       bars[name].show(data.blocks.map((model, n) => ({ label: model.name, value: found[name][n], hue: ["orange", "blue"][n] })));
-      titles[name].textContent = `${name === "parameters" ? "Parameters" : `Operations for ${whole(tokens)} tokens`} of ${lit ? NAMES[lit] : "the whole block"}`;
+      titles[name].textContent = `${name === "parameters" ? "Parameters" : `FLOPs for ${whole(tokens)} tokens`} of ${lit ? NAMES[lit] : "the whole block"}`;
     }
     Object.assign(stage.dataset, { lit, tokens, reach, parameters: found.parameters.join(), operations: found.operations.join() });
     tools.say((lit ? data.blocks.map((model) => `${model.name}: ${model.says[lit] || "Nothing is learned here."}`).join(" ") : "Press a part of either block.")
-      + ` Parameters ${found.parameters.map(whole).join(" and ")}, operations ${found.operations.map((value) => `${(value / 1e9).toPrecision(3)} G`).join(" and ")}.`);
+      + ` Parameters ${found.parameters.map(whole).join(" and ")}, FLOPs ${found.operations.map((value) => `${(value / 1e9).toPrecision(3)} G`).join(" and ")}.`);
   }
 
   const slider = tools.slider({ label: "Tokens T", min: 0, max: TOKENS.length - 1, value: TOKENS.indexOf(tokens), text: (at) => whole(TOKENS[at]),

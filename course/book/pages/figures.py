@@ -158,6 +158,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "rope-bases": {"size", "base", "pair", "bases", "reaches", "places"},
     "two-blocks": {"tokens", "side", "blocks"},
     "local-pairs": {"most", "known"},
+    "block-tiles": {"task", "lengths", "sides", "sizes", "start"},
     "three-cuts": {"gpus", "most", "sums", "loads", "start"},
     "glass-gpu": {"task", "runs", "machines"},
     "gpu-costs": {"sizes", "machine", "context", "start"},
