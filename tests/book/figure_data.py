@@ -1003,6 +1003,7 @@ DATA["clipped-ratio"] = {
 
 DATA["advantage-mix"] = {
     "tokens": 8,
+    "answers": 64,
     "critics": [
         {"key": key, "label": label, "share": share}
         for key, label, share in (("none", "nothing", 0), ("half", "half", 0.5), ("all", "all", 1))

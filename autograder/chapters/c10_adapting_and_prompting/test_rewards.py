@@ -16,7 +16,7 @@ advantages = exercise(
     "10.advantages",
     function="advantages",
     points=6,
-    see=f"{BOOK}/rewards#more-than-expected-by-whom",
+    see=f"{BOOK}/policy-gradients#by-hand-gae",
     withhold=OURS | LIBRARIES,
 )
 
@@ -224,7 +224,7 @@ clipped = exercise(
     also=["wrong_line"],
     points=4,
     kind="find-line",
-    see=f"{BOOK}/rewards#likelier-but-not-by-much",
+    see=f"{BOOK}/ppo#the-ratio-and-the-clip",
     withhold=OURS | LIBRARIES,
 )
 
@@ -376,7 +376,7 @@ groups = exercise(
     function="group_advantages",
     also=["k3"],
     points=5,
-    see=f"{BOOK}/rewards#the-group-replaces-the-critic",
+    see=f"{BOOK}/grpo#the-group-replaces-the-critic",
     withhold=OURS | LIBRARIES,
 )
 

@@ -19,7 +19,7 @@ writing_a_test = exercise(
     function="test_labels",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/chats#what-goes-wrong",
+    see=f"{BOOK}/instruction-tuning#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -87,7 +87,7 @@ def test_a_test_stops_other_rows(student, rng):
 short_answer(
     "10.no_step",
     points=4,
-    see=f"{BOOK}/rewards#the-group-replaces-the-critic",
+    see=f"{BOOK}/grpo#the-group-replaces-the-critic",
     rubric={
         "no comparison": (
             1,

@@ -100,7 +100,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "chain-votes": {"models", "most", "examples"},
     "minhash-bands": {"texts", "size", "bands", "rows", "task"},
     "clipped-ratio": {"clip", "most", "run", "tested"},
-    "advantage-mix": {"tokens", "critics", "at", "critic", "task"},
+    "advantage-mix": {"tokens", "answers", "critics", "at", "critic", "task"},
     "level-rounding": {"formats", "spread", "at", "format", "task"},
     "rule-beliefs": {"model", "rules", "examples"},
     "before-after": {"models", "examples", "most", "temperature"},
