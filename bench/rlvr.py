@@ -23,8 +23,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).parent / "trained")]
 
 import torch  # noqa: E402  (threads are set before torch starts)
-from grpo import BETA, GROUP, LONGEST_GRADIENT, PASSES, PROMPTS, RATE, SAMPLING  # noqa: E402
-from grpo import prompts_of, right  # noqa: E402
+from grpo import BETA, GROUP, LONGEST_GRADIENT, PASSES, PROMPTS, RATE, SAMPLING, prompts_of, right  # noqa: E402
 from record import save  # noqa: E402
 from sums import EARLY, written  # noqa: E402
 from torch import nn  # noqa: E402

@@ -41,9 +41,7 @@ def clipped(
     check_share("low", low)
     if high < 0:
         raise ObjectiveError(f"high is {high}: give zero or more")
-    return -torch.minimum(
-        ratio * advantage, ratio.clamp(1 - low, 1 + high) * advantage
-    )
+    return -torch.minimum(ratio * advantage, ratio.clamp(1 - low, 1 + high) * advantage)
 
 
 def sequence_ratio(

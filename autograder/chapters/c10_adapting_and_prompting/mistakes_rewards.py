@@ -88,7 +88,7 @@ def _(rewards, values, mask, discount, decay):
     "last-value-again",
     caught_by="error",
     loses=6,
-    misconception="Behind the last place you take its own value once more. There is none.",
+    misconception="After the last token you use its own value once more. There is none.",
 )
 def _(*case):
     return _gae(*case, after=lambda values: values[:, -1])
@@ -181,8 +181,8 @@ def _(*case):
     caught_by="outside",
     loses=1.5,
     misconception=(
-        "You work over all places and put the mask on at the end: what stands behind the answer has"
-        " flowed into it by then."
+        "You compute over all positions and apply the mask at the end: values after the answer have"
+        " entered it by then."
     ),
 )
 def _(*case):
@@ -218,7 +218,7 @@ def _(rewards, values, mask, discount, decay):
     caught_by="returns",
     loses=1.5,
     misconception=(
-        "Your returns are the advantages. The value is added: the critic is to foretell the whole."
+        "Your returns are the advantages. Add the value: the critic predicts the whole return."
     ),
 )
 def _(*case):
@@ -327,8 +327,8 @@ def _(*case):
     caught_by="gain",
     loses=3,
     misconception=(
-        "You always take the clipped ratio. A good answer that became rarer, or a bad one that"
-        " became likelier, is then never brought back."
+        "You always take the clipped ratio. A good answer that became less probable, or a bad one"
+        " that became more probable, then has no gradient."
     ),
 )
 def _(*case):
@@ -571,7 +571,7 @@ def _(rewards):
     replaces="k3",
     caught_by="k3",
     loses=2.5,
-    misconception="You have policy and reference the wrong way round: p / q in the place of q / p.",
+    misconception="You have policy and reference the wrong way round: p / q instead of q / p.",
 )
 def _(logprobs, reference):
     return (logprobs - reference).exp() - (logprobs - reference) - 1

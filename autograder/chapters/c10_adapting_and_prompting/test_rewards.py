@@ -197,7 +197,7 @@ def test_what_is_not_the_answers_plays_no_part(student, rng):
 def test_what_the_critic_should_have_said(student, rng):
     rule = (
         "The return of a token is its advantage plus its value: what the critic is trained to"
-        " foretell. It is 0 where no answer is."
+        " predict. It is 0 where no answer is."
     )
     by_hand = (
         torch.tensor([[0.0, 0.0, 4.0]]),
@@ -320,8 +320,8 @@ def test_a_good_answer(student, rng):
 def test_a_bad_answer(student, rng):
     rule = (
         "All advantages are negative here. Down to a ratio of 1 - clip the ratio counts, below it 1"
-        " - clip does. Above 1 + clip the ratio itself counts: a bad answer that became likelier is"
-        " held back with full force."
+        " - clip does. Above 1 + clip the ratio itself counts: a bad answer that became more"
+        " probable keeps its full gradient."
     )
     ask_clipped(
         student,
@@ -348,7 +348,7 @@ def test_a_bad_answer(student, rng):
     ):
         ask_clipped(
             student,
-            "Good and bad answers stand beside each other here, and each counts for itself.",
+            "Good and bad answers are in one batch here, and each counts for itself.",
             case,
         )
 
@@ -534,13 +534,13 @@ def test_policies_far_from_the_reference_and_a_gradient(student, rng):
     ask_k3(student, rule, *near(rng, 3, 4, 3.0))
     ask_k3(
         student,
-        f"{rule} The reference finds the token millions of times likelier here.",
+        f"{rule} The token is millions of times more probable under the reference here.",
         torch.tensor([[-16.0, -11.0]]),
         torch.tensor([[-1.0, -1.5]]),
     )
     ask_k3(
         student,
-        f"{rule} The policy finds the token hundreds of times likelier here.",
+        f"{rule} The token is hundreds of times more probable under the policy here.",
         torch.full((2, 2), -1.0),
         torch.tensor([[-300.0, -50.0], [-1000.0, -7.0]]),
     )

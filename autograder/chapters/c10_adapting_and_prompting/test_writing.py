@@ -45,7 +45,7 @@ def test_a_test_stops_answers_that_are_not_learned(student, rng):
         student,
         "answers",
         rng,
-        "A maker that leaves out a part of the answers, or puts their labels at other places,"
+        "A maker that leaves out a part of the answers, or puts their labels at other positions,"
         " passes your test: compare each token of each answer, of every chat, with 0 and with `END`"
         " as padding.",
     )
@@ -140,7 +140,7 @@ short_answer(
             " stop training.",
             {"no comparison": 0.5, "what acts": 0.5},
             "Row 1 without the groups that are all wrong; row 2 without the direction. No cost, and"
-            " to stop is no way to go on learning.",
+            " stopping is no way to learn more.",
         ),
         Sample(
             "Good",
