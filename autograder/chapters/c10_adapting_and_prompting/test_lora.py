@@ -15,7 +15,7 @@ predict_lora = exercise(
     function="predict_lora",
     points=3,
     kind="predict",
-    see=f"{BOOK}/lora#counted",
+    see=f"{BOOK}/lora#what-it-saves",
     withhold=OURS | LIBRARIES,
 )
 

@@ -14,7 +14,7 @@ logprobs = exercise(
     "10.sequence_logprobs",
     function="sequence_logprobs",
     points=4,
-    see=f"{BOOK}/dpo#by-hand-dpo",
+    see=f"{BOOK}/dpo#by-hand",
     withhold=OURS | LIBRARIES,
 )
 
@@ -191,7 +191,7 @@ preferences = exercise(
     function="dpo_loss",
     also=["reward_loss"],
     points=6,
-    see=f"{BOOK}/dpo#by-hand-dpo",
+    see=f"{BOOK}/dpo#by-hand",
     withhold=OURS | LIBRARIES,
 )
 

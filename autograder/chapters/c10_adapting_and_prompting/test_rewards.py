@@ -16,7 +16,7 @@ advantages = exercise(
     "10.advantages",
     function="advantages",
     points=6,
-    see=f"{BOOK}/policy-gradients#by-hand-gae",
+    see=f"{BOOK}/policy-gradients#generalized-advantage-estimation",
     withhold=OURS | LIBRARIES,
 )
 
@@ -376,7 +376,7 @@ groups = exercise(
     function="group_advantages",
     also=["k3"],
     points=5,
-    see=f"{BOOK}/grpo#the-group-replaces-the-critic",
+    see=f"{BOOK}/grpo#by-hand-the-group-replaces-the-critic",
     withhold=OURS | LIBRARIES,
 )
 

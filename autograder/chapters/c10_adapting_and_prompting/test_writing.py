@@ -87,7 +87,7 @@ def test_a_test_stops_other_rows(student, rng):
 short_answer(
     "10.no_step",
     points=4,
-    see=f"{BOOK}/grpo#the-group-replaces-the-critic",
+    see=f"{BOOK}/grpo#by-hand-the-group-replaces-the-critic",
     rubric={
         "no comparison": (
             1,
