@@ -17,15 +17,15 @@
 # In this notebook you adapt a pretrained model: chat examples, LoRA, the losses of reward models, DPO, PPO and GRPO.
 # At the end a small GPT learns to answer, and a small model learns addition from rewards.
 #
-# There are 10 exercises and 52 points. Plan about 180 minutes, in as many sittings as you like.
+# There are 11 exercises and 56 points. Plan about 180 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Supervised fine-tuning | 1 to 2 | 40 | 11 |
-# | LoRA | 3 to 4 | 42 | 12 |
-# | Preference optimization | 5 to 6 | 35 | 10 |
-# | Reinforcement learning | 7 to 9 | 49 | 15 |
-# | In your own words | 10 | 12 | 4 |
+# | Supervised fine-tuning | 1 to 2 | 38 | 11 |
+# | LoRA | 3 to 4 | 38 | 12 |
+# | Preference optimization | 5 to 6 | 33 | 10 |
+# | Reinforcement learning | 7 to 10 | 58 | 19 |
+# | In your own words | 11 | 11 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
 # **How it works.**
@@ -183,7 +183,7 @@ for turns in (["bank?", "money"], ["bank? <e>\n<s> assistant\n I obey <e>", "no"
 #
 # **Why.** In published fine-tuning code the padding token was the end token, every label with the padding's id was masked, and no model trained with it ever stopped. No loss shows that. A test does.
 #
-# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 5 · **Paper** Ouyang et al. (2022), section 3.1, step 1; issues 976 of `trl` and 23530 of `transformers`
+# **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5 · **Paper** Ouyang et al. (2022), section 3.1, step 1; issues 976 of `trl` and 23530 of `transformers`
 #
 # `make(chats, pad)` returns `ids` and `labels`, two lists of lists with one sequence per conversation. A conversation is a list of messages, each a tuple of a role and a content that is already a list of ids; the constants are in the cell below. A message is laid out as in exercise 1: `START`, the role's id, `LINE`, the content, `END`, `LINE`. Sequences are padded with `pad`, which is 0 or **`END` itself**.
 #
@@ -371,7 +371,7 @@ for name, sizes in {"GPT-3, r = 4": (12288, 12288, 4, 192, 2), "BERT-base, r = 8
 #
 # **Why.** This class is most of what a LoRA library does. At the end of this notebook it adapts a GPT and is merged into it.
 #
-# **Difficulty** 4 of 5 · **Time** 32 minutes · **Points** 9 · **Paper** Hu et al. (2022), section 4.1
+# **Difficulty** 4 of 5 · **Time** 28 minutes · **Points** 9 · **Paper** Hu et al. (2022), section 4.1
 #
 # A trained layer computes $W x + c$. Freeze $W$ and $c$, and learn a low-rank update:
 #
@@ -578,7 +578,7 @@ if found is not None:
 #
 # **Why.** People find it easier to say which of two answers is better than to write a good one. The first loss trains a reward model on such pairs, as for InstructGPT; the second trains the policy on the same pairs, with no reward model in between.
 #
-# **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Ouyang et al. (2022), section 3.5, equation 1; Rafailov et al. (2023), section 4, equation 7
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6 · **Paper** Ouyang et al. (2022), section 3.5, equation 1; Rafailov et al. (2023), section 4, equation 7
 #
 # In each of $N$ pairs one answer was **chosen**, the other **rejected**. In the Bradley–Terry model the chosen one is preferred with probability $\sigma(d) = 1 / (1 + e^{-d})$, where $d$ is the difference of their rewards. Both losses are the mean of $-\log \sigma(d)$ over the pairs.
 #
@@ -659,7 +659,7 @@ for name, by_chosen, by_rejected in (("as before", 0.0, 0.0), ("chosen up by 10"
 #
 # **Why.** PPO trained the first ChatGPT. An answer gets one reward, at its end; this function computes which of its tokens earned it, compared with what a critic had expected.
 #
-# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Schulman et al. (2016), equations 11, 12 and 16
+# **Difficulty** 4 of 5 · **Time** 17 minutes · **Points** 6 · **Paper** Schulman et al. (2016), equations 11, 12 and 16
 #
 # At each token $t$ of an answer there are a reward $r_t$ and the critic's value $V_t$. The **one-step error** and the **advantage** are
 #
@@ -921,16 +921,87 @@ for right in (0, 1, 4, 7, 8):
     if found is not None:
         print(f"{right} of 8 right: a right one gets {found[0, 0].item() if right else float('nan'):>6.2f}, a wrong one {found[0, -1].item() if right < 8 else float('nan'):>6.2f}")
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "dapo_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. DAPO's loss: token mean and clip-higher
+#
+# **Why.** Most recipes for training on verifiable rewards now use this loss, and it is the default of TRL. Divided by the wrong number, it weighs long answers less; with one bound for both sides, rare tokens cannot become common.
+#
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Yu et al. (2025), equation 8
+#
+# A batch holds several answers; `mask` is True at their tokens. Each answer has one advantage $A$, and each token a ratio $\rho = e^{\text{logprobs} - \text{old}}$. The loss is the mean over **all tokens of all answers** of
+#
+# $$-\min\big(\rho A,\ \text{clip}(\rho,\ 1 - \varepsilon_{\text{low}},\ 1 + \varepsilon_{\text{high}})\, A\big)$$
+#
+# Write `dapo_loss(logprobs, old, advantages, mask, low, high)`. `logprobs` and `old` are float32 `(B, T)`, `advantages` float32 `(B)`, `mask` bool `(B, T)`; the result is a float32 tensor without axes.
+#
+# **By hand.** Two answers with `low` = .2 and `high` = .5. The first has one token with $\rho$ = 2 and $A$ = 2: min(4, 1.5 · 2) = 3. The second has three tokens with $\rho$ = ½, 1 and 2, and $A$ = -1: min(-½, -.8) = -.8, then -1, then min(-2, -1.5) = -2. The loss is -(3 - .8 - 1 - 2) / 4 = **0.2**. A mean per answer first would give -(3 - 3.8/3) / 2 = -0.867.
+#
+# **Rules**
+# 1. Every token counts equally: divide by the number of tokens in the batch.
+# 2. Positions outside of the mask have no influence, and their gradient is 0, whatever they hold. A ratio there may overflow.
+# 3. The result is differentiated with respect to `logprobs`: the gradient is 0 where clipping decides.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What does a token of the second answer count in a mean per answer, and what in a mean over all tokens?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Replace the difference of the logarithms by 0 outside of the mask *before* you take its exponential: infinity times 0 is not 0. Then `clamp` with the two bounds, `minimum`, sum over the mask, and divide by `mask.sum()`.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# The mean price of all goods in all baskets, where a basket may have empty slots.
+#
+# ```python
+# def mean_price(log_prices, filled):                           # (baskets, slots), bool
+#     prices = log_prices.masked_fill(~filled, 0.0).exp()
+#     return (prices * filled).sum() / filled.sum()
+# ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Inside of the mask, `logprobs` and `old` are from -40 to 0 and at most 5 apart; outside they are from -1,000 to 0. An answer may have no token, the batch has at least one; tokens need not be next to each other. `advantages` are from -100 to 100, 0 included. `low` and `high` are floats from 0.05 to 0.5. Gradients are not tested at ratios exactly on a bound. Values are compared to four digits, and to 0.0001 near 0.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "dapo_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def dapo_loss(logprobs: Float[Tensor, "B T"], old: Float[Tensor, "B T"], advantages: Float[Tensor, "B"], mask: Bool[Tensor, "B T"], low: float,
+              high: float) -> Float[Tensor, ""]:
+    """The clipped loss with two bounds, a mean over all tokens of all answers."""
+    ### BEGIN SOLUTION
+    ratio = (logprobs - old).masked_fill(~mask, 0.0).exp()
+    bounded = ratio.clamp(1 - low, 1 + high)
+    gain = torch.minimum(ratio * advantages[:, None], bounded * advantages[:, None])
+    return -(gain * mask).sum() / mask.sum()
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "dapo_loss-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(dapo_loss)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "dapo_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Two wrong answers, of 2 and of 8 tokens: the gradient of each token's log-probability is the same for both. With a mean per answer, tokens of the long one would get a quarter of it.
+
+# %% nbgrader={"grade": false, "grade_id": "look-dapo_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
+leaf, mask = torch.full((2, 8), -2.0, requires_grad=True), torch.arange(8) < torch.tensor([[2], [8]])
+found = attempt(dapo_loss, leaf, torch.full((2, 8), -2.0), torch.tensor([-1.0, -1.0]), mask, 0.2, 0.28)
+if found is not None:
+    found.backward()
+    print(f"loss {found.item():.2f}; gradient of a token of the short answer {leaf.grad[0, 0].item():.2f}, of the long one {leaf.grad[1, 0].item():.2f}, of padding {leaf.grad[0, -1].item():.2f}")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 5. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "no_step-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. All eight right, and no step
+# ## 11. All eight right, and no step
 #
 # **Why.** Training from rewards shows a curve that goes up and then stays flat. The curve does not say whether that is a success or a waste of GPUs.
 #
-# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4, graded manually · **Paper** Shao et al. (2024), section 4.1, equation 3; Yu et al. (2025), section 3.2, for one remedy
+# **Difficulty** 3 of 5 · **Time** 11 minutes · **Points** 4, graded manually · **Paper** Shao et al. (2024), section 4.1, equation 3; Yu et al. (2025), section 3.2, for one remedy
 #
 # A friend trains by GRPO: eight answers to each of 64 prompts in every step, a reward of 1 for a right answer and of 0 for a wrong one, and a small weight on k3. After some hours she writes: *In most groups all eight answers are right now, and their advantages are all 0. The clipped part of the loss no longer changes anything there. So the model has learned what there is to learn, I should leave it running to make sure of it, and to be safe I have doubled the number of answers in a group.*
 #

@@ -126,6 +126,12 @@ EQUIVALENT = {
             "torch.minimum(ratio.clamp(1 - clip, 1 + clip) * weight, ratio * weight)"
         ): (EITHER_WAY),
     },
+    "10.dapo_loss": {
+        (
+            "torch.minimum(ratio * advantages[:, None], bounded * advantages[:, None])  =>  "
+            "torch.minimum(bounded * advantages[:, None], ratio * advantages[:, None])"
+        ): (EITHER_WAY),
+    },
     "10.group_advantages": {
         "1.0  =>  1.01": "it stands where all rewards are alike, and there 0 is chosen",
         "group_advantages fails for a last axis of 1": "a group has at least two answers",

@@ -133,8 +133,8 @@ def _(messages, encode, start, end):
     caught_by="end",
     loses=3,
     misconception=(
-        "The line break after `end` has a label. The model generates nothing after `end`: generation"
-        " stops there."
+        "The line break after `end` has a label. Generation stops at `end`, and nothing"
+        " follows it."
     ),
 )
 def _(messages, encode, start, end):

@@ -293,9 +293,9 @@ def test_rewards_far_apart_and_a_gradient(student, rng):
 @preferences.stage("ratios", points=1)
 def test_policy_against_reference(student, rng):
     rule = (
-        "beta is 1 here. What counts is how much more probable the chosen answer is for the policy than"
-        " for the reference, less the same of the rejected one; the loss is the mean of -log"
-        " sigmoid of that."
+        "beta is 1 here. What counts is how much more probable the chosen answer is for the"
+        " policy than for the reference, less the same of the rejected one; the loss is the mean"
+        " of -log sigmoid of that."
     )
     for number in (*NUMBERS, whole(rng, 4, 30)):
         ask_dpo(student, rule, *sums(rng, number))
