@@ -133,8 +133,7 @@ def _(messages, encode, start, end):
     caught_by="end",
     loses=3,
     misconception=(
-        "The line break after `end` has a label. Generation stops at `end`, and nothing"
-        " follows it."
+        "The line break after `end` has a label. Generation stops at `end`, and nothing follows it."
     ),
 )
 def _(messages, encode, start, end):
