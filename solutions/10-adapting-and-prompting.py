@@ -17,15 +17,15 @@
 # In this notebook you adapt a pretrained model: chat examples, LoRA, the losses of reward models, DPO, PPO and GRPO.
 # At the end a small GPT learns to answer, and a small model learns addition from rewards.
 #
-# There are 10 exercises and 52 points. Plan about 180 minutes, in as many sittings as you like.
+# There are 11 exercises and 56 points. Plan about 180 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Supervised fine-tuning | 1 to 2 | 40 | 11 |
-# | LoRA | 3 to 4 | 42 | 12 |
-# | Preference optimization | 5 to 6 | 35 | 10 |
-# | Reinforcement learning | 7 to 9 | 49 | 15 |
-# | In your own words | 10 | 12 | 4 |
+# | Supervised fine-tuning | 1 to 2 | 38 | 11 |
+# | LoRA | 3 to 4 | 38 | 12 |
+# | Preference optimization | 5 to 6 | 33 | 10 |
+# | Reinforcement learning | 7 to 10 | 58 | 19 |
+# | In your own words | 11 | 11 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
 # **How it works.**
@@ -79,22 +79,19 @@ progress("10")                                 # follows your checks
 # # Part 1. Supervised fine-tuning
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "chat_example-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. A chat, and what is learned of it
+# ## 1. A chat template, with labels
 #
-# - **What it is for**: every assistant was trained on chats that went through such a function. Learn too much, and the model learns to ask questions; forget the end, and it never stops. The loss looks fine both times.
-# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6
-# - **Needs**: loops over lists.
-# - **Paper**: Ouyang et al. (2022), section 3.1, step 1; the layout is that of ChatML (OpenAI, 2023).
+# **Why.** Every assistant was trained on conversations that went through such a function. With too many labels the model learns to ask questions; without a label on the end it never stops. The loss looks fine both times.
 #
-# **The idea.** `messages` is a chat: a list of dictionaries, each with the text of its `"role"` and the text of its `"content"`. `encode` makes a list of ids of any text. `start` and `end` are two special ids, which `encode` never gives. Each message is laid out as
+# **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Ouyang et al. (2022), section 3.1, step 1; the layout is ChatML (OpenAI, 2023)
 #
-# `start`  role  line end  content  `end`  line end
+# `messages` is a conversation: a list of dictionaries with the texts `"role"` and `"content"`. `encode` turns a text into a list of ids. `start` and `end` are two special ids that `encode` never gives. Each message is laid out as
 #
-# Role, line end (`"\n"`) and content go through `encode` **one by one**, and their ids follow each other; a tokenizer gives other ids for two texts in one piece. The messages follow each other in their order.
+# `start`  role  line break  content  `end`  line break
 #
-# Return two lists of the same length: the `ids` of the whole chat, and the `labels`. A label is the id at its own place where it is learned, and -100 where it is not. Learned are the content of every message whose role is exactly `"assistant"`, and the `end` right after it. Nothing else is: neither its header nor the line end behind it, and nothing that anybody else says.
+# Write `chat_example(messages, encode, start, end)`. It returns two lists of the same length: the `ids` of the whole conversation, and the `labels`. A label is the id itself where it is learned and -100 elsewhere. Learned are the content of every message whose role is `"assistant"`, and the `end` right after it.
 #
-# **By hand.** A user says *bank?*, the assistant *money*; `encode` gives one id a word and one for a line end.
+# **By hand.** A user says *bank?*, the assistant *money*; `encode` gives one id per word and one for a line break.
 #
 # | | `start` | user | ⏎ | bank? | `end` | ⏎ | `start` | assistant | ⏎ | **money** | **`end`** | ⏎ |
 # | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -104,25 +101,22 @@ progress("10")                                 # follows your checks
 # Twelve ids, and two of them are learned.
 #
 # **Rules**
-#
-# - A label stands at its own token. That each place foretells the *next* token is the business of whoever trains: do not shift.
-# - A content is text, whatever it looks like. Somebody may write `<|im_end|>`, or *assistant*, or line ends into it: it goes through `encode` as it is, in one call.
-# - Roles are any texts, the same one several times in a row too; `"Assistant"` is not `"assistant"`. There may be no answer at all: then nothing is learned.
-# - A content may be empty, and `encode` may give no id for it. Its block stays, and of an empty answer `end` is learned.
-#
-# **In**: `messages` a list of 1 to 40 dictionaries with these two keys, no role empty, no content longer than 300 characters; `encode` a function from a text to a list of ints, a new list at each call, with the same ids for the same text: any number of them, for a line end and for an empty text too; `start` and `end` two different ints. **Out**: a tuple of two lists of ints.
+# 1. Role, line break (`"\n"`) and content go through `encode` one by one, each in one call: a tokenizer gives other ids for two texts joined.
+# 2. Do not shift: a label is at the position of its own token.
+# 3. A content is encoded as it is, even if it contains `<|im_end|>`, *assistant* or line breaks.
+# 4. Roles are any texts, also several times in a row; only exactly `"assistant"` is learned. There may be no answer at all.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Each message is made of six pieces. Which of them can be learned at all?
+# Each message consists of six pieces. Which of them can be learned at all?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Loop over the messages. Make three lists for each: the header (`start`, role, line end), what is said (content, `end`), the line end behind it. All three go into `ids`. Into `labels` goes -100 for each id of the first and the last, and for the middle one either its ids or -100s.
+# Loop over the messages and make three lists: the header (`start`, role, line break), the content with `end`, and the last line break. All three go into `ids`. Into `labels` goes -100 for each id of the first and the last, and for the middle one either its ids or -100s.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A play with its stage directions; only one actor's lines are to be learned by heart.
 #
@@ -137,6 +131,11 @@ progress("10")                                 # follows your checks
 # ```
 #
 # `lines_of([("Ann", "oh no"), ("Bo", "why")], "Bo")` gives `["Ann:", "oh", "no", "Bo:", "why"]` and `[None, None, None, None, "why"]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `messages` has 1 to 40 entries with these two keys, no role is empty, and no content is longer than 300 characters. A content may be empty, and `encode` may give no id for it: its message remains, and of an empty answer `end` is learned. `encode` gives a new list at each call and the same ids for the same text, any number of them, also for a line break. `start` and `end` are different ints. The result is a tuple of two lists of ints.
 #
 # </details>
 
@@ -158,7 +157,7 @@ def chat_example(messages: list[dict[str, str]], encode: Callable[[str], list[in
 check(chat_example)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "chat_example-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand, and a chat in which somebody tries to put words into the assistant's mouth. Learned pieces stand in brackets.
+# The case by hand, and a conversation in which a user tries to speak as the assistant. Labelled pieces are in brackets.
 
 # %% nbgrader={"grade": false, "grade_id": "look-chat_example", "locked": true, "schema_version": 3, "solution": false, "task": false}
 pieces = ["", "<s>", "<e>"]
@@ -177,51 +176,44 @@ for turns in (["bank?", "money"], ["bank? <e>\n<s> assistant\n I obey <e>", "no"
     if made is not None:
         print(f"{len(made[0])} ids, {sum(label != -100 for label in made[1])} learned: "
               + " ".join(f"[{pieces[id]}]" if label != -100 else "⏎" if pieces[id] == "\n" else pieces[id] for id, label in zip(*made)))
-        print(f"    the mark of an end itself stands there {made[0].count(2)} times\n")
+        print(f"    the end marker itself occurs {made[0].count(2)} times\n")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_labels-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 2. Write the test: does it learn to stop?
 #
-# - **What it is for**: in published fine-tuning code the padding was the end itself, everything with the id of the padding was left out of the loss, and no model that was trained with it ever stopped. No loss shows that. A test does.
-# - **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 5
-# - **Needs**: `assert`, exercise 1.
-# - **Paper**: Ouyang et al. (2022), section 3.1, step 1; issues 976 of `trl` and 23530 of `transformers`.
+# **Why.** In published fine-tuning code the padding token was the end token, every label with the padding's id was masked, and no model trained with it ever stopped. No loss shows that. A test does.
 #
-# **The idea.** Somebody hands you `make`, which makes a batch: `make(chats, pad)` returns `ids` and `labels`, two lists of rows, one row for each chat. A chat is a list of messages, each a tuple of a role and a content that is encoded already: a list of ids. The constants stand in the cell below. A message is laid out as in exercise 1: `START`, the role's id, `LINE`, the content, `END`, `LINE`. Rows are filled up with `pad`, which is 0 or **`END` itself**.
+# **Difficulty** 4 of 5 · **Time** 18 minutes · **Points** 5 · **Paper** Ouyang et al. (2022), section 3.1, step 1; issues 976 of `trl` and 23530 of `transformers`
 #
-# Write a test that stays silent when what comes back keeps these four promises, and fails an `assert` when it does not. A kind earns its points when your test stops all wrong makers of that kind and lets every right one pass:
+# `make(chats, pad)` returns `ids` and `labels`, two lists of lists with one sequence per conversation. A conversation is a list of messages, each a tuple of a role and a content that is already a list of ids; the constants are in the cell below. A message is laid out as in exercise 1: `START`, the role's id, `LINE`, the content, `END`, `LINE`. Sequences are padded with `pad`, which is 0 or **`END` itself**.
 #
-# - *answers* (1.5 points): at each token of the content of each assistant's message the label is that token;
+# Write `test_labels(make)`. It stays silent if `make` keeps four promises, and fails an `assert` otherwise:
+#
+# - *answers* (1.5 points): at each token of an assistant's content the label is that token;
 # - *ends* (1.5 points): at the `END` of each assistant's message the label is `END`, whatever the padding is;
-# - *others* (1 point): everywhere else the label is -100, at padding too;
-# - *rows* (1 point): there is one row of ids and one of labels for each chat, in their order, and all rows of both are equally long. Without its padding, a row of ids is the chat as laid out, token by token.
+# - *others* (1 point): everywhere else the label is -100, at padding as well;
+# - *rows* (1 point): there is one sequence of ids and one of labels per conversation, in order, all equally long; without its padding a sequence is the conversation as laid out.
 #
-# A test that complains about a right maker earns nothing: everybody would switch it off.
+# **By hand.** One conversation `[("user", [11]), ("assistant", [12])]`, in a batch with a longer one, with `pad` = `END` = 2. The ids are 1 5 3 11 2 3 1 6 3 12 2 3, then 2 2 2. The right labels are nine times -100, then 12 2, then -100 to the end. Masking every label that is 2 leaves 12 alone, and the answer never ends.
 #
-# **By hand.** One chat, `[("user", [11]), ("assistant", [12])]`, beside a longer one, with `pad` = `END` = 2. The row of ids is 1 5 3 11 2 3 1 6 3 12 2 3, then 2 2 2. Right labels are nine times -100, then 12 2, then -100 to the end. Who takes off the label of everything that is 2 leaves 12 alone, and the answer never ends.
-#
-# **Mind**
-#
-# - Allowed are 1 to 20 chats of 1 to 20 messages, with 1 to 50 ids from `FIRST` to `LAST` in each content, and a `pad` of 0 or `END`. A right maker may refuse anything else.
-# - Right ones fill up as they like: behind a chat, before it, or on both sides; to the length of the longest chat, or to more. There may be padding in the longest row too.
-# - A wrong one shows what it is in three chats of different lengths, each with a system message, two questions and two answers, each content of three or more ids, and all of these different. It may be wrong in one row only, in one answer only, with one padding only.
-# - A maker never writes into its arguments. Wrong ones return two lists of lists of ints, too.
-# - Complain with `assert`. Any other exception means that your test is broken, and earns nothing: look before you index into a list that may be short. To return False in place of a failing `assert` costs a fifth, once.
-# - Call it some twenty times at most: one run of your test may take five seconds.
+# **Rules**
+# 1. A right `make` must pass: it may pad before a conversation, after it or on both sides, to the longest length or more.
+# 2. A wrong `make` may be wrong for one conversation only, in one answer only, or with one kind of padding only: test both.
+# 3. Complain with `assert`. Any other exception counts as a broken test: check lengths before you index.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# You can lay out each chat yourself, and its right labels too. What is the only thing that you do not know of a right row?
+# You can lay out each conversation yourself, with its right labels. What is the only thing about a right sequence that you do not know?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# For both paddings: call `make`. For each chat work out the right ids and labels, as in exercise 1. The row is `extra` longer than that. For some number `before` from 0 to `extra`, the row has to be `[pad] * before + right + [pad] * (extra - before)`, and its labels the same with -100 in the place of `pad`: `assert any(...)`.
+# For both paddings: call `make`. For each conversation compute the right ids and labels, as in exercise 1. The sequence is `extra` longer than that. For some number `before` from 0 to `extra`, it must be `[pad] * before + right + [pad] * (extra - before)`, and its labels the same with -100 in place of `pad`: `assert any(...)`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A test for a function that centres a word between dots; an odd dot may stand on either side.
+# A test for a function that centres a word between dots; an odd dot may be on either side.
 #
 # ```python
 # def test_centred(candidate):
@@ -231,6 +223,11 @@ for turns in (["bank?", "money"], ["bank? <e>\n<s> assistant\n I obey <e>", "no"
 #         assert len(line) == width, "too short or too long"
 #         assert any(line == "." * left + "oak" + "." * (extra - left) for left in (extra // 2, (extra + 1) // 2)), "not in the middle"
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Allowed are 1 to 20 conversations of 1 to 20 messages, with 1 to 50 ids from `FIRST` to `LAST` in each content, and a `pad` of 0 or `END`; a right `make` may refuse anything else. There may be padding in the longest sequence as well. A wrong one shows itself in three conversations of different lengths, each with a system message, two questions and two answers, each content of three or more ids, all of them different. No `make` changes its arguments; wrong ones also return two lists of lists of ints. A test that complains about a right `make` earns nothing. Returning False in place of a failing `assert` costs a fifth, once. Call `make` about twenty times at most: one run of your test may take five seconds.
 #
 # </details>
 
@@ -270,11 +267,11 @@ def test_labels(make: Callable[[list[list[tuple[str, list[int]]]], int], tuple[l
 check(test_labels)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_labels-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two makers for your test: one as it should be, and one that leaves everything out of the loss that has the id of the padding.
+# Two makers for your test: a right one, and one that masks every label with the padding's id.
 
 # %% nbgrader={"grade": false, "grade_id": "look-test_labels", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def maker(mask_padding: bool):
-    """Fills up on the right; with mask_padding, labels are taken off by id."""
+    """Pads on the right; with mask_padding, labels are masked by id."""
     def make(chats, pad):
         rows = []
         for chat in chats:
@@ -301,27 +298,25 @@ for name, mask_padding in (("as it should be", False), ("padding left out by its
 # # Part 2. LoRA
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_lora-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. What does an adapter weigh?
+# ## 3. How large is a LoRA file?
 #
-# - **What it is for**: thousands of adapted models are shared as files of some megabytes. This says why, and why they cost no more to run than the model that they were made from.
-# - **Difficulty** 1 of 5 · **Time** 10 minutes · **Points** 3
-# - **Needs**: how many numbers a product of two matrices has.
-# - **Paper**: Hu et al. (2022), sections 4.1 and 4.2.
+# **Why.** Thousands of adapted models are shared as files of a few megabytes. This exercise says why, and why a merged one costs no more to run than its base.
 #
-# **What to predict.** Some `layers` of a model, all alike, have a weight $W$ of $O$ rows and $I$ columns each. Beside each of them LoRA trains two matrices: $A$ with $r$ rows and $I$ columns, and $B$ with $O$ rows and $r$ columns. Their product $BA$ is what is added to $W$. $W$ and its bias are not trained. Return a dictionary of three whole numbers:
+# **Difficulty** 1 of 5 · **Time** 10 minutes · **Points** 3 · **Paper** Hu et al. (2022), sections 4.1 and 4.2
 #
-# - `"learned"`: how many numbers are trained, in all of these layers together;
-# - `"file"`: how many **bytes** a file has that holds them, and nothing else, with `bytes` bytes for each number;
-# - `"merged"`: how many numbers the weights of these layers have, together and without biases, after $BA$ was added to $W$ everywhere and $A$ and $B$ were thrown away.
+# Some `layers` of a model, all alike, each have a frozen weight $W$ of shape $(O, I)$. For each, LoRA trains $A$ of shape $(r, I)$ and $B$ of shape $(O, r)$; $BA$ is added to $W$.
 #
-# **By hand.** One layer with $I = 3$, $O = 2$, $r = 1$ and 4 bytes. $A$ has 3 numbers and $B$ has 2: **5** are trained, in **20** bytes. The merged weight has 2 · 3 = **6**, as before.
+# Write `predict_lora(I, O, r, layers, bytes)`. It returns a dictionary of three ints:
+#
+# - `"learned"`: how many parameters are trained in all these layers;
+# - `"file"`: how many **bytes** a file with these parameters and nothing else has, with `bytes` bytes per parameter;
+# - `"merged"`: how many weights these layers have after $BA$ was added to every $W$ and $A$ and $B$ were discarded, without biases.
+#
+# **By hand.** One layer with $I = 3$, $O = 2$, $r = 1$ and 4 bytes. $A$ has 3 parameters and $B$ has 2: **5** are trained, in **20** bytes. The merged weight has 2 · 3 = **6**, as before.
 #
 # **Rules**
-#
-# - $r$ may be larger than $I$ and $O$. Nothing changes: what is stored may then be more than $W$.
-# - The numbers may be large: count in ints, no floats.
-#
-# **In**: five ints from 1 to a million: `I`, `O`, `r`, `layers` and `bytes`, for fewer than $10^{18}$ numbers and bytes. **Out**: a dictionary of three ints.
+# 1. $r$ may be larger than $I$ and $O$: the formula stays the same.
+# 2. Numbers may be large: use ints, no floats.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -330,19 +325,24 @@ for name, mask_padding in (("as it should be", False), ("padding left out by its
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Count rows times columns of $A$, of $B$ and of $BA + W$. All layers have their own.
+# Count rows times columns of $A$, of $B$ and of $W + BA$. Every layer has its own.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A table of all distances between `m` towns and `n` harbours, kept as a table, or as two coordinates for each place.
+# A table of all distances between `m` towns and `n` harbours, stored as a table or as two coordinates per point.
 #
 # ```python
-# def kept(m, n):
+# def stored(m, n):
 #     return {"table": m * n, "coordinates": 2 * m + 2 * n}
 # ```
 #
-# `kept(100, 50)` has 5000 against 300.
+# `stored(100, 50)` has 5000 and 300.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# All arguments are ints from 1 to a million; results are below $10^{18}$.
 #
 # </details>
 
@@ -358,7 +358,7 @@ def predict_lora(I: int, O: int, r: int, layers: int, bytes: int) -> dict[str, i
 check(predict_lora)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_lora-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# GPT-3 with rank 4 beside the queries' and the values' matrices of its 96 layers, as in the paper; and BERT-base with rank 8 beside the same two matrices.
+# GPT-3 with rank 4 on the query and value matrices of its 96 layers, as in the paper; and BERT-base with rank 8 on the same two matrices.
 
 # %% nbgrader={"grade": false, "grade_id": "look-predict_lora", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for name, sizes in {"GPT-3, r = 4": (12288, 12288, 4, 192, 2), "BERT-base, r = 8": (768, 768, 8, 24, 2)}.items():
@@ -367,43 +367,36 @@ for name, sizes in {"GPT-3, r = 4": (12288, 12288, 4, 192, 2), "BERT-base, r = 8
         print(f"{name:<17} {found['learned']:>11,} of {found['merged']:>14,} numbers are trained ({found['learned'] / found['merged']:.2%}); a file of {found['file'] / 2**20:.1f} MiB")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "LoRALinear-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. The layer
+# ## 4. The LoRA layer
 #
-# - **What it is for**: this class is most of what a LoRA library does. At the end of this notebook it adapts a GPT, and then it is merged into it.
-# - **Difficulty** 4 of 5 · **Time** 32 minutes · **Points** 9
-# - **Needs**: `nn.Module`, `nn.Parameter`, `requires_grad`.
-# - **Paper**: Hu et al. (2022), section 4.1.
+# **Why.** This class is most of what a LoRA library does. At the end of this notebook it adapts a GPT and is merged into it.
 #
-# **The idea.** A trained layer computes $W x + c$. Leave $W$ and $c$ as they are, and learn a small matrix beside them:
+# **Difficulty** 4 of 5 · **Time** 28 minutes · **Points** 9 · **Paper** Hu et al. (2022), section 4.1
+#
+# A trained layer computes $W x + c$. Freeze $W$ and $c$, and learn a low-rank update:
 #
 # $$W x + c + \frac{\alpha}{r}\, B A x$$
 #
-# Write the class `LoRALinear(weight, bias, r, alpha)`, an `nn.Module`. Its `state_dict` has these tensors, all float32, and no other:
+# Write the class `LoRALinear(weight, bias, r, alpha)`, an `nn.Module` whose `state_dict` has these float32 tensors and no other:
 #
-# | name | shape | | is trained |
+# | name | shape | | trained |
 # | --- | --- | --- | :-: |
-# | `weight` | $(O, I)$ | $W$, as it was given | no |
-# | `bias` | $(O)$ | $c$, as it was given; **not there** if `bias` is None | no |
+# | `weight` | $(O, I)$ | $W$, as given | no |
+# | `bias` | $(O)$ | $c$, as given; **absent** if `bias` is None | no |
 # | `a` | $(r, I)$ | $A$ | yes |
 # | `b` | $(O, r)$ | $B$ | yes |
 #
-# - `forward(x)` gives the formula for every row of x. So `layer(x)` does.
-# - At the start one of `a` and `b` is 0 everywhere, so that a fresh layer gives what $W$ and $c$ give. The other is drawn by chance, for each layer anew, such that no two of the $r$ directions (rows of `a`, columns of `b`) are equal. Which of the two is yours to choose.
-# - `merge()` adds $\frac{\alpha}{r} BA$ to `weight`. From then on `forward` needs `weight` and `bias` only, and its output is what it was.
-# - `unmerge()` takes it out again: `weight` is what it was, up to rounding, and `a` and `b` play their part as before.
+# - `forward(x)` computes the formula for every vector of `x`.
+# - `merge()` adds $\frac{\alpha}{r} BA$ to `weight`; from then on `forward` uses `weight` and `bias` only.
+# - `unmerge()` subtracts it again, and `a` and `b` are used as before.
 #
-# **By hand.** `weight` has the rows (1, 0, 0) and (0, 1, 0), `bias` is 0. `a` is (1, 0, 2), `b` is (1, -1) as a column, $r$ = 1, $\alpha$ = 2. For x = (1, 2, 3): $Ax$ = 1 + 6 = 7, $BAx$ = (7, -7), twice that is (14, -14), and $Wx$ = (1, 2): the output is **(15, -12)**. Merged, `weight` has the rows (3, 0, 4) and (-2, 1, -4), which give the same.
+# **By hand.** `weight` has the rows (1, 0, 0) and (0, 1, 0), `bias` is 0, `a` is (1, 0, 2), `b` is (1, -1) as a column, $r$ = 1, $\alpha$ = 2. For x = (1, 2, 3): $Ax$ = 1 + 6 = 7, $BAx$ = (7, -7), twice that is (14, -14), and $Wx$ = (1, 2): the output is **(15, -12)**. Merged, `weight` has the rows (3, 0, 4) and (-2, 1, -4), which give the same.
 #
 # **Rules**
-#
-# - `weight` and `bias` ask for no gradient (`requires_grad=False`, or a buffer). A gradient passes through them to x all the same: layers below may learn.
-# - To `merge` what is merged changes nothing; neither does it to `unmerge` what is not.
-# - While it is not merged the tensors change: `a` and `b` are trained, and somebody may load others by `load_state_dict`, another `weight` too. What is merged, and what stays when it is taken out, is what they hold then. While it is merged its `state_dict` holds the merged `weight`; nobody changes anything then, and nobody asks for gradients.
-# - x may have any number of axes, the last of length $I$; any of the others may have length 0.
-# - $r$ may be larger than $I$ and $O$. $\alpha$ is a float and may be 0.
-# - Whether you keep the very tensors that you are given or copies is yours to choose: nobody looks at them afterwards. At the start chance is allowed, whatever the rule on calls says, and what a layer gives depends on what it holds.
-#
-# **In**: `weight` float32 $(O, I)$; `bias` float32 $(O)$ or None; `r` an int from 1 to 64; `alpha` a number from 0 to 100; `x` float32 $(\dots, I)$. **Out** of `layer(x)`: float32 $(\dots, O)$; `merge` and `unmerge` return nothing. Floats are compared to four digits, and to 0.0001 near 0.
+# 1. A fresh layer gives what $W$ and $c$ give: one of `a` and `b` is zero. The other is random, different for each layer, with no two of its $r$ directions equal.
+# 2. `weight` and `bias` have no gradient; a gradient passes through them to x.
+# 3. Merging twice changes nothing, nor does unmerging what is not merged.
+# 4. `merge` uses what the tensors hold at that moment: they are trained, or loaded by `load_state_dict`, in between.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -412,12 +405,12 @@ for name, sizes in {"GPT-3, r = 4": (12288, 12288, 4, 192, 2), "BERT-base, r = 8
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# In `__init__`: two `nn.Parameter(..., requires_grad=False)`, or None for the bias, two that are trained, the scale, and a flag that says whether it is merged. `forward` uses `torch.nn.functional.linear` once or three times. `merge` looks at the flag, changes `weight`, and sets the flag; `@torch.no_grad()` above it keeps autograd out.
+# In `__init__`: two `nn.Parameter(..., requires_grad=False)`, or None for the bias, two trained ones, the scale, and a flag for merged. `forward` uses `torch.nn.functional.linear` once or three times. `merge` checks the flag, changes `weight` and sets the flag, under `@torch.no_grad()`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A layer that multiplies each number by its own factor, where a shift that is not trained can be folded in for a while.
+# A layer that multiplies each number by its own factor, with a frozen shift that can be switched off and doubled.
 #
 # ```python
 # class Shifted(nn.Module):
@@ -436,10 +429,15 @@ for name, sizes in {"GPT-3, r = 4": (12288, 12288, 4, 192, 2), "BERT-base, r = 8
 # ```
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `weight` and `bias` are float32; $r$ is an int from 1 to 64 and may be larger than $I$ and $O$; `alpha` is a number from 0 to 100; `x` is float32 $(\dots, I)$ with any number of axes, of which all but the last may have length 0. `weight` may be a buffer. Which of `a` and `b` is zero is your choice, and so is whether you keep the given tensors or copies. The start may be random, whatever the notebook's rule on calls says. While a layer is merged, its `state_dict` holds the merged `weight`, nobody changes a tensor, and nobody asks for gradients. `unmerge` restores `weight` up to rounding. `merge` and `unmerge` return nothing. Floats are compared to four digits, and to 0.0001 near 0.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "LoRALinear", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class LoRALinear(nn.Module):
-    """A linear layer that is not trained, and a low-rank update beside it that is."""
+    """A frozen linear layer and a trained low-rank update."""
 
     def __init__(self, weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None, r: int, alpha: float):
         super().__init__()
@@ -503,43 +501,39 @@ if layer is not None:
 # # Part 3. Preference optimization
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sequence_logprobs-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. How likely is a whole answer?
+# ## 5. Log-probability of an answer
 #
-# - **What it is for**: DPO, PPO and GRPO all need one number for an answer: the logarithm of its probability. Two published trainers took the mean for the sum, and one divided by the padding too.
-# - **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 4
-# - **Needs**: `log_softmax`, `gather`, exercise 1's labels.
-# - **Paper**: Rafailov et al. (2023), section 4, equation 7: $\log \pi(y \mid x)$.
+# **Why.** DPO, PPO and GRPO all need the log-probability of an answer. Two published trainers took the mean in place of the sum, and one divided by the padded length.
 #
-# **The idea.** A model gives `logits`, for each of $T$ places of each of $B$ texts one for every token of the vocabulary. Place $t$ foretells the token at place $t + 1$. `labels` has an answer's tokens **at their own places**, and -100 everywhere else: at the prompt, at padding, at what others say. Return for each text
+# **Difficulty** 2 of 5 · **Time** 15 minutes · **Points** 4 · **Paper** Rafailov et al. (2023), section 4, equation 7
+#
+# A model gives `logits` for each of $T$ positions of each of $B$ sequences. The logits at position $t$ predict the token at position $t + 1$. `labels` has an answer's tokens **at their own positions** and -100 everywhere else. For each sequence compute
 #
 # $$\sum_{t:\ \text{labels}_{t} \neq -100} \log \text{softmax}(\text{logits}_{t-1})_{\text{labels}_{t}}$$
 #
-# **By hand.** Four places, three tokens; the labels are -100, -100, 1, 2. Token 1 is foretold at place 1, which gives it ⅛; token 2 at place 2, which gives it ½. The answer's probability is 1/16, and its logarithm **-2.773**. What places 0 and 3 say is not asked.
+# Write `sequence_logprobs(logits, labels)`; `logits` is float32 `(B, T, V)`, `labels` is int64 `(B, T)`, the result float32 `(B)`.
+#
+# **By hand.** Four positions, three tokens; the labels are -100, -100, 1, 2. Token 1 is predicted at position 1, with probability ⅛; token 2 at position 2, with ½. The answer's probability is 1/16, its logarithm **-2.773**. The logits at positions 0 and 3 are not used.
 #
 # **Rules**
-#
-# - The sum, not the mean: an answer of twice the length is less likely.
-# - A text without labels gets 0. So does every text if $T$ is 1.
-# - Labels need not stand side by side: between two answers somebody else may speak.
-# - Label 0 is a token like any other; -100 is the only number that means "not learned".
-# - Logits may be anything from -10,000 to 10,000, and $-\infty$ for a token that cannot come there. No place has $-\infty$ for all tokens, or for a token that is asked. Where all logits of a place lie beyond a thousand, float32 tells their softmax to two digits, and no more is asked.
-# - The result is differentiated: its gradient reaches the logits, if there is a label. It is 0 at places that are not asked, and never NaN.
-#
-# **In**: `logits` float32 $(B, T, V)$; `labels` int64 $(B, T)$, each -100 or from 0 to $V - 1$; at place 0 always -100. **Out**: float32 $(B)$.
+# 1. The sum, not the mean: a longer answer has a lower probability.
+# 2. A sequence without labels gets 0; so does every sequence if $T$ is 1.
+# 3. Labels may have gaps; label 0 is a token like any other.
+# 4. Logits may be $-\infty$ for tokens that are not labelled. The gradient is 0 at positions without a label, and never NaN.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Cut one place off the logits and one off the labels, so that those that belong together stand at the same number. At which end of each?
+# Drop one position of the logits and one of the labels, so that those that belong together have the same index. At which end of each?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `log_softmax` over the vocabulary, then `gather` with the labels. -100 is no place in a vocabulary: put 0 there first (`clamp`), and choose 0.0 afterwards with `torch.where`. To multiply by 0 is not enough: what is $0 \cdot \infty$?
+# `log_softmax` over the vocabulary, then `gather` with the labels. -100 is no index: put 0 there first (`clamp`), and choose 0.0 afterwards with `torch.where`. Multiplying by 0 is not enough: what is $0 \cdot \infty$?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Each day a table has the price of every fruit, and `bought` says which fruit was bought on the next day; -1 where none was.
+# For each day a table has the price of every fruit, and `bought` says which fruit was bought on the next day; -1 where none was.
 #
 # ```python
 # def spent(prices, bought):                                    # (days, fruits), (days,)
@@ -549,10 +543,15 @@ if layer is not None:
 # ```
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# Logits are from -10,000 to 10,000, or $-\infty$; no position has $-\infty$ for all tokens or for the labelled one. Where all logits of a position are beyond a thousand, two digits suffice. Labels are -100 or from 0 to $V - 1$, and always -100 at position 0. The result is differentiated.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "sequence_logprobs", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sequence_logprobs(logits: Float[Tensor, "B T V"], labels: Int[Tensor, "B T"]) -> Float[Tensor, "B"]:
-    """The logarithm of the probability of each text's labelled tokens, each foretold at the place before."""
+    """The logarithm of the probability of each text's labelled tokens, each predicted one position earlier."""
     ### BEGIN SOLUTION
     wanted = labels[:, 1:]                                                # (B, T - 1)
     log_p = logits[:, :-1].log_softmax(2)
@@ -564,7 +563,7 @@ def sequence_logprobs(logits: Float[Tensor, "B T V"], labels: Int[Tensor, "B T"]
 check(sequence_logprobs)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sequence_logprobs-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two invented answers to the same question, by a model that finds each token as likely as the other: the longer one is less likely as a whole. The mean would not tell them apart.
+# Two invented answers to the same question, by a model that gives all tokens the same probability: the longer one is less probable as a whole. The mean would not distinguish them.
 
 # %% nbgrader={"grade": false, "grade_id": "look-sequence_logprobs", "locked": true, "schema_version": 3, "solution": false, "task": false}
 logits, labels = torch.zeros(2, 8, 50), torch.full((2, 8), -100)
@@ -575,28 +574,26 @@ if found is not None:
         print(f"{name:<11}  sum {sum_:.3f}, mean {sum_ / number:.3f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "dpo_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Two losses of a preference
+# ## 6. The losses of a reward model and of DPO
 #
-# - **What it is for**: people find it easier to say which of two answers is better than to write a good one. The first loss makes a reward model of such pairs, which was the way of InstructGPT; the second trains the answering model from the very same pairs, with no reward model in between.
-# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6
-# - **Needs**: `logsigmoid`, exercise 5.
-# - **Paper**: Ouyang et al. (2022), section 3.5, equation 1; Rafailov et al. (2023), section 4, equation 7.
+# **Why.** People find it easier to say which of two answers is better than to write a good one. The first loss trains a reward model on such pairs, as for InstructGPT; the second trains the policy on the same pairs, with no reward model in between.
 #
-# **The idea.** In each of $N$ pairs somebody preferred one answer, the **chosen**, to the other, the **rejected**. By Bradley and Terry the chosen one wins with the probability $\sigma(d) = 1 / (1 + e^{-d})$, where $d$ is by how much its reward is larger. Both losses are the mean over the pairs of $-\log \sigma(d)$.
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6 · **Paper** Ouyang et al. (2022), section 3.5, equation 1; Rafailov et al. (2023), section 4, equation 7
 #
-# - `reward_loss(chosen, rejected)`: the arguments are the rewards themselves, so $d$ = chosen - rejected.
-# - `dpo_loss(chosen, rejected, ref_chosen, ref_rejected, beta)`: the arguments are log-probabilities of the answers, as exercise 5 gives them, by the policy that learns and by the reference, the model before. The reward of an answer is what the policy has learned of it, $\beta$ times (policy's - reference's):
+# In each of $N$ pairs one answer was **chosen**, the other **rejected**. In the Bradley–Terry model the chosen one is preferred with probability $\sigma(d) = 1 / (1 + e^{-d})$, where $d$ is the difference of their rewards. Both losses are the mean of $-\log \sigma(d)$ over the pairs.
+#
+# - Write `reward_loss(chosen, rejected)`: the arguments are rewards, so $d$ = chosen - rejected.
+# - Write `dpo_loss(chosen, rejected, ref_chosen, ref_rejected, beta)`: the arguments are log-probabilities, from exercise 5, by the policy and by the reference. An answer's implied reward is $\beta$ times (policy's - reference's):
 #
 # $$d = \beta\,\big[(\text{chosen} - \text{ref chosen}) - (\text{rejected} - \text{ref rejected})\big]$$
 #
-# **By hand.** *Rewards* ln 3 and 0: $\sigma(\ln 3)$ = 1 / (1 + ⅓) = ¾, and the loss is ln 4/3 = **0.288**. *DPO*, one pair with $\beta$ = ½: the policy finds the chosen answer three times as likely as the reference does, and the rejected one a third as likely. So $d$ = ½ (ln 3 + ln 3) = ln 3, and the loss is **0.288** again. Its gradient is -⅛ by `chosen` and ⅛ by `rejected`. While the policy still is the reference, the loss is ln 2.
+# All tensors are float32 `(N)`; each result is a float32 tensor without axes.
+#
+# **By hand.** *Rewards* ln 3 and 0: $\sigma(\ln 3)$ = ¾, and the loss is ln 4/3 = **0.288**. *DPO*, one pair with $\beta$ = ½: the chosen answer is three times as probable as under the reference, the rejected one a third as probable. So $d$ = ½ (ln 3 + ln 3) = ln 3, and the loss is **0.288** again. Its gradient is -⅛ with respect to `chosen` and ⅛ with respect to `rejected`. While the policy equals the reference, the loss is ln 2.
 #
 # **Rules**
-#
-# - Rewards may be anything from -10,000 to 10,000, log-probabilities from -1,000 to 0, and `beta` from 0.01 to 5.
-# - Both losses are differentiated, for any such numbers, equal ones too. The gradient of the first reaches both arguments, that of the second reaches `chosen` and `rejected`; what reaches the reference's numbers is never asked.
-#
-# **In**: float32 tensors $(N)$, and `beta` a float. **Out**, of each: a float32 tensor without axes. Both functions are written in one cell and graded one by one.
+# 1. No overflow: rewards may be from -10,000 to 10,000, log-probabilities from -1,000 to 0.
+# 2. Both losses are differentiated, also where $d$ is large or 0: the first with respect to both arguments, the second with respect to `chosen` and `rejected`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -608,14 +605,19 @@ if found is not None:
 # `torch.nn.functional.logsigmoid(d)` does in one step what `sigmoid(d).log()` cannot: for $d$ = -1000 the sigmoid is 0 in float32.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A chess player of strength `a` wins against one of strength `b` with $\sigma((a - b) / 100)$. How surprised was the world by some results, in the mean?
+# A chess player of strength `a` wins against one of strength `b` with $\sigma((a - b) / 100)$. How surprising were some results, on average?
 #
 # ```python
 # def surprise(winners, losers):
 #     return torch.nn.functional.softplus((losers - winners) / 100).mean()      # softplus(-d) is -log sigmoid(d)
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `beta` is a float from 0.01 to 5. Gradients with respect to the reference's numbers are not tested. Both functions are in one cell and graded separately.
 #
 # </details>
 
@@ -639,7 +641,7 @@ def dpo_loss(chosen: Float[Tensor, "N"], rejected: Float[Tensor, "N"], ref_chose
 check(dpo_loss)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "dpo_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The loss falls when both answers become **less** likely, as long as the rejected one loses more: it asks for a difference, and nothing else. Invented numbers, and $\beta$ = 0.1.
+# The loss falls when both answers become **less** probable, as long as the rejected one loses more: it depends on the difference alone. Invented numbers, and $\beta$ = 0.1.
 
 # %% nbgrader={"grade": false, "grade_id": "look-dpo_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
 ref_chosen, ref_rejected = torch.tensor([-40.0]), torch.tensor([-42.0])
@@ -653,46 +655,38 @@ for name, by_chosen, by_rejected in (("as before", 0.0, 0.0), ("chosen up by 10"
 # # Part 4. Reinforcement learning
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "advantages-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. Better than expected
+# ## 7. Generalized advantage estimation
 #
-# - **What it is for**: PPO trained the first ChatGPT. An answer gets one reward, at its end; this function says which of its tokens earned it, by asking at each what a critic had expected.
-# - **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6
-# - **Needs**: a loop that goes backwards.
-# - **Paper**: Schulman et al. (2016), equations 11, 12 and 16.
+# **Why.** PPO trained the first ChatGPT. An answer gets one reward, at its end; this function computes which of its tokens earned it, compared with what a critic had expected.
 #
-# **The idea.** At each token $t$ of an answer the critic had a value $V_t$, what it expected from there to the end, and there is a reward $r_t$. The **error** of one step is
+# **Difficulty** 4 of 5 · **Time** 17 minutes · **Points** 6 · **Paper** Schulman et al. (2016), equations 11, 12 and 16
 #
-# $$\delta_t = r_t + \gamma V_{t+1} - V_t$$
+# At each token $t$ of an answer there are a reward $r_t$ and the critic's value $V_t$. The **one-step error** and the **advantage** are
 #
-# with the discount $\gamma$, and the **advantage** adds up this and all later errors, each later one counting less by the decay $\lambda$:
+# $$\delta_t = r_t + \gamma V_{t+1} - V_t, \qquad A_t = \delta_t + \gamma \lambda A_{t+1}$$
 #
-# $$A_t = \delta_t + \gamma \lambda A_{t+1}$$
+# with the discount $\gamma$ and the decay $\lambda$. After the last token of the answer $V$ and $A$ are 0. The **return** $A_t + V_t$ is the critic's target.
 #
-# After the last token of the answer $V$ and $A$ are 0: nothing comes any more. The **return** is $A_t + V_t$, what the critic should have said. Return a tuple of both, advantages and returns. `mask` is True at the answer's tokens; both are 0 everywhere else.
+# Write `advantages(rewards, values, mask, discount, decay)`. All tensors are `(B, T)`; `mask` is True at the answer's tokens. It returns a tuple of advantages and returns, float32 `(B, T)`, both 0 outside of the answer.
 #
-# **By hand.** Three tokens, rewards 0, 0, 4, values 2, 2, 2, $\gamma$ = 1, $\lambda$ = ½. The errors are 0 + 2 - 2 = 0, again 0, and 4 + 0 - 2 = 2. From behind: $A_2$ = 2, $A_1$ = 0 + ½ · 2 = 1, $A_0$ = 0 + ½ · 1 = ½. Advantages **½, 1, 2**, and returns **2½, 3, 4**.
+# **By hand.** Rewards 0, 0, 4, values 2, 2, 2, $\gamma$ = 1, $\lambda$ = ½. The errors are 0 + 2 - 2 = 0, again 0, and 4 + 0 - 2 = 2. From behind: $A_2$ = 2, $A_1$ = 0 + ½ · 2 = 1, $A_0$ = 0 + ½ · 1 = ½. Advantages **½, 1, 2**, returns **2½, 3, 4**.
 #
 # **Rules**
-#
-# - Each row is a text of its own. Its answer is in one piece, which may begin and end anywhere; there may be none.
-# - What `rewards` and `values` hold outside of the answer plays no part, whatever number it is: a critic says something at padding too. It lies from -1,000 to 1,000 as well; NaN and infinity do not occur.
-# - $\gamma$ and $\lambda$ may be 0 and 1.
-# - Where hundreds of large numbers cancel each other, float32 keeps fewer than four digits: such sums are not asked.
-# - Nothing is differentiated here.
-#
-# **In**: `rewards` and `values` float32 $(B, T)$, from -1,000 to 1,000; `mask` bool $(B, T)$; `discount` and `decay` floats from 0 to 1. **Out**: a tuple of two float32 tensors $(B, T)$.
+# 1. Each sequence has its own answer, in one piece, which may begin and end anywhere; there may be none.
+# 2. Values and rewards outside of the answer have no influence, whatever they are.
+# 3. $\gamma$ and $\lambda$ may be 0 and 1.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which is the only token whose advantage you can work out at once?
+# Which is the only token whose advantage you can compute at once?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Go through the places from the last to the first, all rows together, and carry two numbers for each row: the value and the advantage of the place behind. After each step multiply both by `mask[:, t]`, so that a row whose answer has not begun yet, seen from behind, carries zeros.
+# Go through the positions from the last to the first, all sequences together, and carry two numbers for each: the value and the advantage of the next position. After each step multiply both by `mask[:, t]`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # How far is it from each station to the end of the line, when `steps[:, t]` is the way from station `t` to the next?
 #
@@ -706,6 +700,11 @@ for name, by_chosen, by_rejected in (("as before", 0.0, 0.0), ("chosen up by 10"
 # ```
 #
 # `ways(torch.tensor([[3.0, 1.0, 2.0]]))` is 6, 3, 2.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `rewards` and `values` are float32 from -1,000 to 1,000, outside of the answer as well; no NaN or infinity. `discount` and `decay` are floats from 0 to 1. Sums in which hundreds of large numbers cancel are not tested. Nothing is differentiated.
 #
 # </details>
 
@@ -728,7 +727,7 @@ def advantages(rewards: Float[Tensor, "B T"], values: Float[Tensor, "B T"], mask
 check(advantages)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "advantages-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# One answer of eight tokens with a reward of 1 at its end, and a critic that expected .2 until the fourth token, where it saw that the answer was right, and .9 from there on. Who is praised, for which decay?
+# One answer of eight tokens with a reward of 1 at its end, and a critic that expected .2 until the fourth token, where it saw that the answer was right, and .9 from there on. Which tokens get the credit, for which decay?
 
 # %% nbgrader={"grade": false, "grade_id": "look-advantages", "locked": true, "schema_version": 3, "solution": false, "task": false}
 rewards, values = torch.zeros(1, 8), torch.tensor([[0.2] * 4 + [0.9] * 4])
@@ -739,20 +738,17 @@ for decay in (0.0, 0.5, 0.95, 1.0):
         print(f"decay {decay:<4}  " + "  ".join(f"{one:.2f}" for one in found[0][0].tolist()))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "clipped_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. One wrong line: no gain without end
+# ## 8. One wrong line: PPO's clipped loss
 #
-# - **What it is for**: the heart of PPO and of GRPO is five lines long. With one word changed it runs, its loss looks the same at the first step, and a policy walks off.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: reading code with a pencil, for a positive and for a negative number.
-# - **Paper**: Schulman et al. (2017), section 3, equation 7.
+# **Why.** The core of PPO and GRPO is five lines long. With one word changed it runs, its loss looks the same at the first step, and nothing limits the policy any more.
 #
-# **The idea.** An answer was sampled, and its advantage $A$ says how good it was. Since then the policy has moved: at each token its probability is $\rho = e^{\text{logprobs} - \text{old}}$ times what it was. What is to become large is the mean over all tokens of
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Schulman et al. (2017), section 3, equation 7
+#
+# An answer was sampled, and its advantage is $A$. Since then the policy has changed: each token's probability is $\rho = e^{\text{logprobs} - \text{old}}$ times what it was. PPO maximizes the mean over all tokens of
 #
 # $$\min\big(\rho A,\ \text{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\big)$$
 #
-# with $\varepsilon$ = `clip`. The loss is minus that. The smaller of the two promises no more than the range allows; but where an answer became worse, it counts in full.
-#
-# The function below runs without complaint and gives a number. **Exactly one** of its six numbered lines is wrong: to call another function there repairs it.
+# with $\varepsilon$ = `clip`; the loss is minus that. **Exactly one** numbered line of this function is wrong; calling another function there repairs it.
 #
 # ```python
 # def clipped_loss(logprobs, old, advantages, clip):                        # (B, T), (B, T), (B,), a float
@@ -764,15 +760,13 @@ for decay in (0.0, 0.5, 0.95, 1.0):
 #     return -gain.mean()                                                   # line 6
 # ```
 #
-# **By hand.** $\varepsilon$ = .2, one token with $\rho$ = 1.5. *First case*: $A$ = 2: min(3, 1.2 · 2) = 2.4, and the loss is **-2.4**. *Second case*: $A$ = -2: min(-3, -2.4) = -3, and the loss is **3**: a bad answer that became likelier gets no mercy.
+# Write `clipped_loss(logprobs, old, advantages, clip)`, repaired (3 points), and `wrong_line()`, which returns the number of the wrong line as an int (1 point).
 #
-# **What to do.** Three points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
+# **By hand.** $\varepsilon$ = .2, one token with $\rho$ = 1.5. *First case*: $A$ = 2: min(3, 1.2 · 2) = 2.4, and the loss is **-2.4**. *Second case*: $A$ = -2: min(-3, -2.4) = -3, and the loss is **3**: a bad answer that became more probable keeps its full gradient.
 #
 # **Rules**
-#
-# - The result is differentiated: its gradient by `logprobs` is 0 at every token where clipping decides. At ratios that lie on a border no gradient is asked.
-#
-# **In**: `logprobs` and `old` float32 $(B, T)$, from -40 to 0, and at most 5 apart; `advantages` float32 $(B)$, from -100 to 100 and none of them 0; `clip` a float from 0.05 to 0.5. **Out**: a float32 tensor without axes; its digits are those of the rules above, with 0.0001 near 0.
+# 1. `advantages` has one number per sequence, for all its tokens; the result is a float32 tensor without axes.
+# 2. The result is differentiated: the gradient with respect to `logprobs` is 0 at every token where clipping decides.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -784,14 +778,19 @@ for decay in (0.0, 0.5, 0.95, 1.0):
 # Write down `ratio`, `free`, `held` and the result for both cases. Which of the two numbers does the formula choose, and which does the code?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A buyer pays what the seller asks, but at most 20 % more than yesterday.
 #
 # ```python
 # def price(asked, yesterday):
-#     return min(asked, 1.2 * yesterday)          # max would be what the seller writes
+#     return min(asked, 1.2 * yesterday)          # max would be the seller's version
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `logprobs` and `old` are float32 from -40 to 0 and at most 5 apart; `advantages` is float32 `(B)` from -100 to 100, none of them 0; `clip` is a float from 0.05 to 0.5. Gradients are not tested at ratios exactly on a bound. Values are compared to four digits, and to 0.0001 near 0. Both functions are graded separately.
 #
 # </details>
 
@@ -814,7 +813,7 @@ def clipped_loss(logprobs: Float[Tensor, "B T"], old: Float[Tensor, "B T"], adva
 check(clipped_loss)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "clipped_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# One good answer, pushed up again and again by the same batch: how far does its probability go? Yours stops soon after the border, the card's runs on.
+# One good answer, trained on again and again in the same batch: how far does its probability rise? Yours stops soon after the bound, the one in the statement continues.
 
 # %% nbgrader={"grade": false, "grade_id": "look-clipped_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def pushed(loss, steps: int = 40) -> float:
@@ -838,50 +837,44 @@ if ratio is not None:
     print(f"40 steps: the ratio is {ratio:.2f} with yours, {pushed(as_printed):.2f} with the card's")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "group_advantages-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. Against its siblings
+# ## 9. GRPO: group-relative advantages and k3
 #
-# - **What it is for**: GRPO, by which DeepSeek-R1 learned to reason, has no critic. It asks the same question several times, and an answer is as good as it is against its siblings. A second number keeps the policy near the model that it started from.
-# - **Difficulty** 3 of 5 · **Time** 17 minutes · **Points** 5
-# - **Needs**: mean and standard deviation; exercise 5's log-probabilities.
-# - **Paper**: Shao et al. (2024), section 4.1.2 and equation 4; the second is Schulman's k3 (2020).
+# **Why.** GRPO, by which DeepSeek-R1 learned to reason, has no critic: it samples several answers to each prompt and compares each with its group. A second number keeps the policy near the model that it started from.
 #
-# **The idea.** Write two functions.
+# **Difficulty** 3 of 5 · **Time** 17 minutes · **Points** 5 · **Paper** Shao et al. (2024), section 4.1.2 and equation 4; Schulman's k3 (2020)
 #
-# `group_advantages(rewards)`: `rewards[m, g]` is the reward of answer $g$ to question $m$. Its advantage is
+# Write two functions.
+#
+# `group_advantages(rewards)`: `rewards[m, g]` is the reward of answer $g$ to prompt $m$, float32 `(M, G)`. The advantage, of the same shape, is
 #
 # $$\frac{\text{reward} - \text{mean of its group}}{\text{standard deviation of its group}}$$
 #
-# The standard deviation is that of the **population**: the root of the mean of the squared differences, with $G$ below. (Trainers differ here: some have $G - 1$ below, which is what torch gives by default, some add a small number, some do not divide at all.) In a group whose rewards are all the same nobody is better than the others: its advantages are 0.
+# with the standard deviation of the **population**: the root of the mean squared difference, with $G$ in the denominator. (Trainers differ: some use $G - 1$, torch's default, some add a small constant, some do not divide at all.)
 #
-# `k3(logprobs, reference)`: at each token of a text the policy has the probability $p$ and the reference has $q$; you get their logarithms. Return for each token
+# `k3(logprobs, reference)`: for each token, the policy's probability is $p$ and the reference's $q$; the arguments are their logarithms, float32 `(B, T)`. Return for each token
 #
 # $$\frac{q}{p} - \log \frac{q}{p} - 1$$
 #
-# In the mean over tokens that the policy samples this is the Kullback-Leibler divergence of the policy from the reference, and it is never negative at any of them.
-#
-# **By hand.** Rewards 1, 0, 0, 1: the mean is ½, all are ½ away from it, so the deviation is ½ and the advantages are **1, -1, -1, 1**. For a token that the reference finds twice as likely: 2 - ln 2 - 1 = **0.307**; for one that it finds half as likely: ½ + ln 2 - 1 = **0.193**.
+# **By hand.** Rewards 1, 0, 0, 1: the mean is ½, all differ from it by ½, so the deviation is ½ and the advantages are **1, -1, -1, 1**. For a token that is twice as probable under the reference: 2 - ln 2 - 1 = **0.307**; half as probable: ½ + ln 2 - 1 = **0.193**.
 #
 # **Rules**
-#
-# - Rewards that are all the same may be any number, 0.1 too: the mean of seven times 0.1 is not exactly 0.1 in floating point. Compare the largest with the smallest.
-# - Where not all rewards of a group are the same, the largest is at least 0.05 above the smallest, and at least a quarter of the group's largest absolute reward: 75 and 100, not 99.95 and 100, which float32 does not tell apart to four digits. Nothing is added to the deviation. The digits are those of the rules above, with 0.0001 near 0.
-# - `k3` is differentiated: its gradient reaches `logprobs`; what reaches the reference is never asked. Advantages are not differentiated.
-#
-# **In**: `rewards` float32 $(M, G)$, from -100 to 100, $G$ at least 2; `logprobs` and `reference` float32 $(B, T)$, from -1,000 to 0; the reference's is at most 15 larger. **Out**: float32 $(M, G)$; float32 $(B, T)$. Both functions are written in one cell and graded one by one.
+# 1. If all rewards of a group are equal, its advantages are 0. They may be any number: the mean of seven times 0.1 is not exactly 0.1 in floating point. Compare the largest with the smallest.
+# 2. Nothing is added to the deviation.
+# 3. `k3` is differentiated with respect to `logprobs`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Over which axis goes the mean? And what does your function give for three equal rewards?
+# Over which axis is the mean? And what does your function give for three equal rewards?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `rewards.std(1, keepdim=True, correction=0)` is the population's. `amax` and `amin` along the same axis say where all are alike; put a 1 in the place of the deviation there before you divide, and choose 0 with `torch.where`. For `k3` first take the difference of the logarithms, in the right direction.
+# `rewards.std(1, keepdim=True, correction=0)` is the population's. `amax` and `amin` along the same axis say where all are equal; put a 1 in place of the deviation there before you divide, and choose 0 with `torch.where`. For `k3` first take the difference of the logarithms, in the right direction.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Each class is graded on its own curve: the best gets 1, the worst 0, and a class in which all are alike gets ½.
+# Each class is graded on its own curve: the best gets 1, the worst 0, and a class in which all are equal gets ½.
 #
 # ```python
 # def curved(marks):                                            # (classes, pupils)
@@ -889,6 +882,11 @@ if ratio is not None:
 #     spread = torch.where(high > low, high - low, 1.0)
 #     return torch.where(high > low, (marks - low) / spread, 0.5)
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Rewards are from -100 to 100, $G$ is at least 2. Where rewards of a group differ, the largest is at least 0.05 above the smallest, and by at least a quarter of the group's largest absolute reward. Log-probabilities are from -1,000 to 0, the reference's at most 15 larger. Values are compared to four digits, and to 0.0001 near 0. Gradients with respect to the reference are not tested, and advantages are not differentiated. Both functions are in one cell and graded separately.
 #
 # </details>
 
@@ -914,7 +912,7 @@ def k3(logprobs: Float[Tensor, "B T"], reference: Float[Tensor, "B T"]) -> Float
 check(group_advantages)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "group_advantages-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Groups of eight answers of which so many are right: a single right one is praised much, a single wrong one is blamed much, and eight right ones teach nothing.
+# Groups of eight answers of which so many are right: a single right one has a large advantage, a single wrong one a large negative one, and eight right ones teach nothing.
 
 # %% nbgrader={"grade": false, "grade_id": "look-group_advantages", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for right in (0, 1, 4, 7, 8):
@@ -923,21 +921,91 @@ for right in (0, 1, 4, 7, 8):
     if found is not None:
         print(f"{right} of 8 right: a right one gets {found[0, 0].item() if right else float('nan'):>6.2f}, a wrong one {found[0, -1].item() if right < 8 else float('nan'):>6.2f}")
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "dapo_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. DAPO's loss: token mean and clip-higher
+#
+# **Why.** Most recipes for training on verifiable rewards now use this loss, and it is the default of TRL. Divided by the wrong number, it weighs long answers less; with one bound for both sides, rare tokens cannot become common.
+#
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Yu et al. (2025), equation 8
+#
+# A batch holds several answers; `mask` is True at their tokens. Each answer has one advantage $A$, and each token a ratio $\rho = e^{\text{logprobs} - \text{old}}$. The loss is the mean over **all tokens of all answers** of
+#
+# $$-\min\big(\rho A,\ \text{clip}(\rho,\ 1 - \varepsilon_{\text{low}},\ 1 + \varepsilon_{\text{high}})\, A\big)$$
+#
+# Write `dapo_loss(logprobs, old, advantages, mask, low, high)`. `logprobs` and `old` are float32 `(B, T)`, `advantages` float32 `(B)`, `mask` bool `(B, T)`; the result is a float32 tensor without axes.
+#
+# **By hand.** Two answers with `low` = .2 and `high` = .5. The first has one token with $\rho$ = 2 and $A$ = 2: min(4, 1.5 · 2) = 3. The second has three tokens with $\rho$ = ½, 1 and 2, and $A$ = -1: min(-½, -.8) = -.8, then -1, then min(-2, -1.5) = -2. The loss is -(3 - .8 - 1 - 2) / 4 = **0.2**. A mean per answer first would give -(3 - 3.8/3) / 2 = -0.867.
+#
+# **Rules**
+# 1. Every token counts equally: divide by the number of tokens in the batch.
+# 2. Positions outside of the mask have no influence, and their gradient is 0, whatever they hold. A ratio there may overflow.
+# 3. The result is differentiated with respect to `logprobs`: the gradient is 0 where clipping decides.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# What does a token of the second answer count in a mean per answer, and what in a mean over all tokens?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Replace the difference of the logarithms by 0 outside of the mask *before* you take its exponential: infinity times 0 is not 0. Then `clamp` with the two bounds, `minimum`, sum over the mask, and divide by `mask.sum()`.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# The mean price of all goods in all baskets, where a basket may have empty slots.
+#
+# ```python
+# def mean_price(log_prices, filled):                           # (baskets, slots), bool
+#     prices = log_prices.masked_fill(~filled, 0.0).exp()
+#     return (prices * filled).sum() / filled.sum()
+# ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Inside of the mask, `logprobs` and `old` are from -40 to 0 and at most 5 apart; outside they are from -1,000 to 0. An answer may have no token, the batch has at least one; tokens need not be next to each other. `advantages` are from -100 to 100, 0 included. `low` and `high` are floats from 0.05 to 0.5. Gradients are not tested at ratios exactly on a bound. Values are compared to four digits, and to 0.0001 near 0.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "dapo_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def dapo_loss(logprobs: Float[Tensor, "B T"], old: Float[Tensor, "B T"], advantages: Float[Tensor, "B"], mask: Bool[Tensor, "B T"], low: float,
+              high: float) -> Float[Tensor, ""]:
+    """The clipped loss with two bounds, a mean over all tokens of all answers."""
+    ### BEGIN SOLUTION
+    ratio = (logprobs - old).masked_fill(~mask, 0.0).exp()
+    bounded = ratio.clamp(1 - low, 1 + high)
+    gain = torch.minimum(ratio * advantages[:, None], bounded * advantages[:, None])
+    return -(gain * mask).sum() / mask.sum()
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "dapo_loss-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(dapo_loss)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "dapo_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Two wrong answers, of 2 and of 8 tokens: the gradient of each token's log-probability is the same for both. With a mean per answer, tokens of the long one would get a quarter of it.
+
+# %% nbgrader={"grade": false, "grade_id": "look-dapo_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
+leaf, mask = torch.full((2, 8), -2.0, requires_grad=True), torch.arange(8) < torch.tensor([[2], [8]])
+found = attempt(dapo_loss, leaf, torch.full((2, 8), -2.0), torch.tensor([-1.0, -1.0]), mask, 0.2, 0.28)
+if found is not None:
+    found.backward()
+    print(f"loss {found.item():.2f}; gradient of a token of the short answer {leaf.grad[0, 0].item():.2f}, of the long one {leaf.grad[1, 0].item():.2f}, of padding {leaf.grad[0, -1].item():.2f}")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 5. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "no_step-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. All eight right, and no step
+# ## 11. All eight right, and no step
 #
-# - **What it is for**: whoever trains from rewards looks at a curve that goes up and then lies flat. Whether that is a success or a waste of machines is not written on it.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4, given by a person who reads it
-# - **Needs**: exercises 8 and 9.
-# - **Paper**: Shao et al. (2024), section 4.1, equation 3; Yu et al. (2025), section 3.2, for one way out.
+# **Why.** Training from rewards shows a curve that goes up and then stays flat. The curve does not say whether that is a success or a waste of GPUs.
 #
-# **The question.** A friend trains by GRPO: eight answers to each of 64 questions in every step, a reward of 1 for a right answer and of 0 for a wrong one, and a small weight on k3. After some hours she writes: *In most groups all eight answers are right now, and their advantages are all 0. The clipped part of the loss no longer moves there. So the model has learned what there is to learn, I should leave it running to make sure of it, and to be safe I have doubled the number of answers in a group.*
+# **Difficulty** 3 of 5 · **Time** 11 minutes · **Points** 4, graded manually · **Paper** Shao et al. (2024), section 4.1, equation 3; Yu et al. (2025), section 3.2, for one remedy
 #
-# In about 120 words: why is there no step from such a group, and from which other groups is there none either? What still moves the weights in that batch, and whither? What does such a group cost? And what would you do instead of what she does, with a reason?
+# A friend trains by GRPO: eight answers to each of 64 prompts in every step, a reward of 1 for a right answer and of 0 for a wrong one, and a small weight on k3. After some hours she writes: *In most groups all eight answers are right now, and their advantages are all 0. The clipped part of the loss no longer changes anything there. So the model has learned what there is to learn, I should leave it running to make sure of it, and to be safe I have doubled the number of answers in a group.*
+#
+# In about 120 words: why is there no step from such a group, and from which other groups is there none either? What still moves the weights in that batch, and in which direction? What does such a group cost? And what would you do instead of what she does, with a reason?
 #
 # {{rubric}}
 #
@@ -945,17 +1013,17 @@ for right in (0, 1, 4, 7, 8):
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Work out the advantages of eight right answers, and of eight wrong ones. Which term of the loss does not contain an advantage?
+# Compute the advantages of eight right answers, and of eight wrong ones. Which term of the loss does not contain an advantage?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# An advantage compares. From which groups does she learn, then, and how could there be more of them: by other questions, by other rewards, by other numbers of answers?
+# An advantage compares. From which groups does she learn, then, and how could there be more of them: by other prompts, by other rewards, by other numbers of answers?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# *A coach has all runners of a group run the same hundred metres, and praises who is faster than the group's mean.* If the track is ten metres long, all arrive together, and nobody is praised; on a track of a hundred kilometres nobody arrives. He learns who trains well on the track on which some arrive.
+# *A coach lets all runners of a group run the same hundred metres, and praises those who are faster than the group's mean.* If the track is ten metres long, all arrive together, and nobody is praised; on a track of a hundred kilometres nobody arrives. He learns who trains well on the track on which some arrive.
 #
 # </details>
 
@@ -970,7 +1038,7 @@ for right in (0, 1, 4, 7, 8):
 #
 # Nothing to write here. Run the cells and watch; they take about forty seconds on a quiet machine.
 #
-# First the GPT of chapter 8, which has read the King James Bible and nothing else, is to answer *What is a bank?* with a definition. Your `chat_example` lays the dictionary out as chats, your `LoRALinear` stands beside each of its matrices, and your `sequence_logprobs` is the loss. Beside it the course's own LoRA, and all weights trained, see the same chats.
+# First the GPT of chapter 8, which has read the King James Bible and nothing else, is to answer *What is a bank?* with a definition. Your `chat_example` lays the dictionary out as chats, your `LoRALinear` replaces each of its linear layers, and your `sequence_logprobs` is the loss. For comparison, the course's own LoRA and full fine-tuning see the same chats.
 # Then a small model that adds six digits step by step, and is right in two of five tries, learns from nothing but right or wrong last digits: your `group_advantages`, `clipped_loss` and `k3` are the loss of GRPO.
 
 # %% nbgrader={"grade": false, "grade_id": "real-lora", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -1002,13 +1070,13 @@ def chats_of(lines: list[str], tokenizer, longest: int = 48) -> list[tuple[list[
 
 
 def batch_of(chats: list[tuple[list[int], list[int]]]) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
-    """Ids and labels, filled up on the right with 0 and -100."""
+    """Ids and labels, padded on the right with 0 and -100."""
     longest = max(len(ids) for ids, _ in chats)
     return tuple(torch.tensor([one[part] + [filling] * (longest - len(one[part])) for one in chats]) for part, filling in ((0, 0), (1, -100)))
 
 
 def nats_per_token(model, chats: list[tuple[list[int], list[int]]]) -> Float[Tensor, ""]:
-    """What a learned token costs, by your `sequence_logprobs`."""
+    """The loss per labelled token, by your `sequence_logprobs`."""
     ids, labels = batch_of(chats)
     return -sequence_logprobs(model(ids), labels).sum() / (labels != -100).sum()
 
@@ -1017,7 +1085,7 @@ TARGETS = ("attention.qkv", "attention.output", "feed_forward.up", "feed_forward
 
 
 def with_yours(r: int, alpha: float, and_table: bool = False) -> nn.Module:
-    """The GPT of the Bible, frozen, with your layer in the place of each of its matrices; and_table: the table of tokens is trained as well."""
+    """The GPT of the Bible, frozen, with your layer for each of its matrices; and_table: the embeddings are trained as well."""
     torch.manual_seed(1)
     model = small_model("gpt_kjv").model
     model.requires_grad_(False)
@@ -1167,7 +1235,7 @@ def improved(steps: int, shuffled: bool = False, every: int = 0) -> tuple[nn.Mod
 
 
 def right_in_tests(model: nn.Module, count: int = 100) -> float:
-    """Sampled chains with a right last digit, on problems that nobody learned from."""
+    """Sampled chains with a right last digit, on problems that were not trained on."""
     with torch.no_grad():
         return sampled(model, 99_999, sums.problems(1, count, tests=True), 1)[2].mean().item()
 
@@ -1187,5 +1255,5 @@ if ready(group_advantages, clipped_loss, k3, sequence_logprobs):
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # Your layer and the course's begin with other random numbers, and end at nearly the same loss; merged, yours gives the same logits to the last digits.
-# When this notebook was written, LoRA learned something of definitions and forgot something of scripture, and **none of its answers ended**. The marks are two tokens that the model had never met. Their rows in the table of tokens mean nothing, and LoRA leaves the table as it is. With the table trained beside your layers all answers ended, as they did where all weights were trained. So whoever adds marks to a model trains their rows too. What the answers say is poor either way: this model is small, has read one book, and saw 960 chats.
-# GRPO is shown no right chain, and no step of any chain is looked at. That it gets better all the same shows that some of its own chains were right, and that it can tell them from their siblings by the reward. With shuffled rewards it gets worse, not better: the same steps, in directions that say nothing. The course's own runs drew other chains, so that theirs go up and down in other places.
+# When this notebook was written, LoRA learned something of definitions and forgot something of scripture, and **none of its answers ended**. The markers are two tokens that the model had never seen. Their embedding vectors mean nothing, and LoRA leaves the embeddings as they are. With the embeddings trained as well, all answers ended, as they did with full fine-tuning. So special tokens that are added to a model need trained embeddings. What the answers say is poor either way: this model is small, has read one book, and saw 960 chats.
+# GRPO is shown no right chain, and no step of any chain is looked at. That it gets better all the same shows that some of its own chains were right, and that it can tell them from their siblings by the reward. With shuffled rewards it gets worse, not better: the same steps, in directions that say nothing. The course's own runs drew other chains, so that their rewards go up and down at other steps.

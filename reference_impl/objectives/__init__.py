@@ -26,6 +26,7 @@ Collators that draw nothing take no generator. The loop that calls both is in
     dpo                    preferences without a reward model
     ppo                    rewards, in clipped steps, with a critic
     grpo                   rewards against those of siblings
+    grpo_variants          the parts of that loss that later recipes changed
 
 Letters in shapes: B sequences, T tokens, V entries of the vocabulary, L labels, C width
 of a token.

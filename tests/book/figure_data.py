@@ -16,6 +16,7 @@ from reference_impl.measure.flops import count_parameters
 from reference_impl.models.bert import Bert, BertConfig, BertForPreTraining
 from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.objectives.permutation import visible
+from reference_impl.weights.nf4 import levels as nf4_levels
 
 SENTENCES = [
     ["we", "sat", "on", "the", "bank", "of", "the", "river"],
@@ -1023,6 +1024,29 @@ DATA["clipped-ratio"] = {
         for step in (1, 2, 3, 4)
     ],
     "tested": [{"step": step, "sampled": step / 5, "by_steps": step / 4} for step in (0, 2, 4)],
+}
+
+
+DATA["advantage-mix"] = {
+    "tokens": 8,
+    "answers": 64,
+    "critics": [
+        {"key": key, "label": label, "share": share}
+        for key, label, share in (("none", "nothing", 0), ("half", "half", 0.5), ("all", "all", 1))
+    ],
+    "at": 0.95,
+    "critic": "half",
+    "task": "Move λ.",
+}
+DATA["level-rounding"] = {
+    "formats": [
+        {"key": "nf4", "label": "NF4", "levels": nf4_levels().tolist()},
+        {"key": "int4", "label": "Int4", "levels": [n / 7 for n in range(-7, 8)]},
+    ],
+    "spread": 0.38,
+    "at": 0.3,
+    "format": "nf4",
+    "task": "Move the weight.",
 }
 
 

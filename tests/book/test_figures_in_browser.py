@@ -43,7 +43,7 @@ from reference_impl.models.ngram import AbsoluteDiscount, KneserNey
 from reference_impl.objectives.distillation import soft_terms
 from reference_impl.objectives.dpo import dpo_terms
 from reference_impl.objectives.masked_lm import Masking
-from reference_impl.objectives.ppo import clipped_policy_loss
+from reference_impl.objectives.ppo import advantages, clipped_policy_loss
 from reference_impl.objectives.supervised import ChatML, Message
 from reference_impl.objectives.terms import IGNORED
 from reference_impl.tokenizers.files import load_gpt2
@@ -312,6 +312,10 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("chosen-samples", "input[type=range]", "ArrowRight"),
             ("chosen-samples", "input:checked", "ArrowRight"),
             ("rule-beliefs", "input:checked", "ArrowRight"),
+            ("advantage-mix", "input[type=range]", "Home"),
+            ("advantage-mix", "input:checked", "ArrowRight"),
+            ("level-rounding", "input[type=range]", "Home"),
+            ("level-rounding", "input:checked", "ArrowRight"),
             ("clipped-ratio", "input:checked", "ArrowRight"),
             ("clipped-ratio", "input[type=range] >> nth=0", "ArrowRight"),
             ("clipped-ratio", "input[type=range] >> nth=1", "Home"),
@@ -1979,6 +1983,26 @@ def test_the_accuracy_of_chosen_samples_is_the_recorded_one(show):
     stage = page.locator(".w2s-stage")
     assert stage.get_attribute("data-size") == str(data["sizes"][-1])
     assert float(stage.get_attribute("data-accuracy")) == data["ways"][1]["values"][-1]
+
+
+@pytest.mark.parametrize("critic, share", [("nothing", 0.0), ("half", 0.5), ("all", 1.0)])
+def test_bias_and_deviation_are_those_of_many_estimates_by_the_reference(show, critic, share):
+    page = show("advantage-mix", reduced_motion="reduce")
+    page.get_by_role("radio", name=critic, exact=True).check(force=True)
+    stage = page.locator(".w2s-stage")
+    generator = torch.Generator().manual_seed(0)
+    steps = torch.randint(0, 2, (40_000, 8), generator=generator).float() * 2 - 1
+    steps[:, 0] = 1
+    values = share * torch.cat((torch.zeros(40_000, 1), steps.cumsum(1)[:, :-1]), 1)
+    rewards = torch.zeros_like(steps)
+    rewards[:, -1] = steps.sum(1)
+    found, _ = advantages(rewards, values, torch.ones_like(steps).bool(), 1.0, 0.95)
+    assert float(stage.get_attribute("data-bias")) == pytest.approx(
+        found[:, 0].mean().item() - 1, abs=0.05
+    )
+    assert float(stage.get_attribute("data-spread")) == pytest.approx(
+        found[:, 0].std().item() / 8, abs=0.01
+    )
 
 
 def test_both_models_write_in_the_page_what_torch_wrote_and_an_update_of_strength_nothing_is_the_old_model(  # noqa: E501

@@ -16,7 +16,7 @@ ROW_BY_ROW = (
 )
 TOO_LONG = "one try more, with a row that is too long to be equal"
 ONE_COLUMN = "there is one column, the first and the last"
-OVERWRITTEN = "each place is written before it is read"
+OVERWRITTEN = "each position is written before it is read"
 ONLY_ITS_SHAPE = "one column is as long as another, and its numbers are not used"
 EITHER_WAY = "the smaller of two numbers, whichever is named first"
 ANY_SCALE = "only that the drawn factor is random is asked, and not its scale"
@@ -124,6 +124,12 @@ EQUIVALENT = {
         (
             "torch.minimum(ratio * weight, ratio.clamp(1 - clip, 1 + clip) * weight)  =>  "
             "torch.minimum(ratio.clamp(1 - clip, 1 + clip) * weight, ratio * weight)"
+        ): (EITHER_WAY),
+    },
+    "10.dapo_loss": {
+        (
+            "torch.minimum(ratio * advantages[:, None], bounded * advantages[:, None])  =>  "
+            "torch.minimum(bounded * advantages[:, None], ratio * advantages[:, None])"
         ): (EITHER_WAY),
     },
     "10.group_advantages": {

@@ -355,15 +355,15 @@ RIGHT: list[Maker] = [right_maker, left, eights, begun, left_eights]
 # What a test asks for that accepts another right maker and rejects this one.
 POOR: dict[str, Maker] = {
     (
-        "It rejects a maker that fills up on the left: padding may stand before a chat, or behind "
+        "It rejects a maker that pads on the left: padding may come before a conversation or after "
         "it."
     ): (left),
     (
-        "It rejects a maker that fills up to a multiple of eight: rows may be longer than the "
-        "longest chat."
+        "It rejects a maker that pads to a multiple of eight: sequences may be longer than the "
+        "longest conversation."
     ): (eights),
     "It rejects a maker that has padding on both sides of a chat.": begun,
-    "It rejects a maker that fills up on the left to a multiple of eight.": left_eights,
+    "It rejects a maker that pads on the left to a multiple of eight.": left_eights,
 }
 
 

@@ -80,8 +80,8 @@ def _(messages, encode, start, end):
     caught_by="answer",
     loses=4.5,
     misconception=(
-        "You shift the labels: at each place stands the id of the next token. Who trains shifts"
-        " them, so that they would be shifted twice."
+        "You shift the labels: at each position is the id of the next token. The loss shifts"
+        " them, so they would be shifted twice."
     ),
 )
 def _(messages, encode, start, end):
@@ -133,8 +133,7 @@ def _(messages, encode, start, end):
     caught_by="end",
     loses=3,
     misconception=(
-        "You learn the line end behind `end` too. After `end` the model says nothing more: whoever"
-        " runs it stops there."
+        "The line break after `end` has a label. Generation stops at `end`, and nothing follows it."
     ),
 )
 def _(messages, encode, start, end):

@@ -112,7 +112,7 @@ def _(I, O, r, layers, bytes):
     "whole-model-in-the-file",
     caught_by="file",
     loses=0.5,
-    misconception="You put the weights of the model into the file, too. Whoever gets it has them.",
+    misconception="You put the model's weights into the file as well. It holds the update only.",
 )
 def _(I, O, r, layers, bytes):
     return _sizes(I, O, r, layers, bytes, file=bytes * layers * (r * (I + O) + I * O))
@@ -124,7 +124,7 @@ def _(I, O, r, layers, bytes):
     caught_by="merged",
     loses=1,
     misconception=(
-        "You keep A and B beside the merged weight. They are in it: nothing else is stored."
+        "You keep A and B next to the merged weight. They are in it: nothing else is stored."
     ),
 )
 def _(I, O, r, layers, bytes):
@@ -367,7 +367,7 @@ class AddedForEver(Lora):
     "merge-replaces",
     caught_by="merge",
     loses=3,
-    misconception="`merge` puts the update in the place of the weight. It is added.",
+    misconception="`merge` replaces the weight by the update. It is added.",
 )
 class MergeReplaces(Lora):
     def merge(self):

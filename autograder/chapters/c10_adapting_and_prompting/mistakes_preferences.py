@@ -29,7 +29,7 @@ def _sums(logits, labels, shift=1, sign=1.0):
     caught_by="token",
     loses=4,
     misconception=(
-        "You read the logits at the token's own place. It is foretold at the place before."
+        "You read the logits at the token's own position. It is predicted one position earlier."
     ),
 )
 def _(logits, labels):
@@ -41,7 +41,7 @@ def _(logits, labels):
     "shifted-twice",
     caught_by="token",
     loses=4,
-    misconception="You shift the other way: the logits after the token foretell the next one.",
+    misconception="You shift the other way: the logits at a token predict the next one.",
 )
 def _(logits, labels):
     wanted = labels[:, :-1]
@@ -94,7 +94,7 @@ def _(logits, labels):
     "softmax-over-places",
     caught_by="token",
     loses=4,
-    misconception="Your softmax goes over the places, and not over the vocabulary.",
+    misconception="Your softmax is over the positions, and not over the vocabulary.",
 )
 def _(logits, labels):
     wanted = labels[:, 1:]
@@ -122,7 +122,7 @@ def _(logits, labels):
     "divided-by-places",
     caught_by="token",
     loses=4,
-    misconception="You divide by the number of places, padding included.",
+    misconception="You divide by the number of positions, padding included.",
 )
 def _(logits, labels):
     found, _ = _sums(logits, labels)
@@ -151,7 +151,7 @@ def _(logits, labels):
     "token-zero-for-nothing",
     caught_by="token",
     loses=4,
-    misconception="Where there is no label you count token 0 instead. Leave the place out.",
+    misconception="Where there is no label you count token 0 instead. Leave the position out.",
 )
 def _(logits, labels):
     wanted = labels[:, 1:].clamp(min=0)
@@ -178,7 +178,7 @@ def _(logits, labels):
     caught_by="others",
     loses=1,
     misconception=(
-        "From the first label on you count every place, those without a label as token 0."
+        "From the first label on you count every position, those without a label as token 0."
     ),
 )
 def _(logits, labels):
@@ -198,7 +198,7 @@ def _(logits, labels):
     "over-the-batch",
     caught_by="token",
     loses=4,
-    misconception="You add up all rows of the batch. Each answer has a number of its own.",
+    misconception="You sum over the whole batch. Each answer has a log-probability of its own.",
 )
 def _(logits, labels):
     return _sums(logits, labels)[0].sum().expand(len(labels)).clone()
@@ -364,8 +364,8 @@ def _(*case):
     caught_by="ratios",
     loses=3,
     misconception=(
-        "You leave the reference out: what counts is how much likelier than before an answer"
-        " became."
+        "You leave the reference out: what counts is how much more probable an answer became"
+        " compared with it."
     ),
 )
 def _(chosen, rejected, ref_chosen, ref_rejected, beta):

@@ -88,7 +88,7 @@ def _(rewards, values, mask, discount, decay):
     "last-value-again",
     caught_by="error",
     loses=6,
-    misconception="Behind the last place you take its own value once more. There is none.",
+    misconception="After the last token you use its own value once more. There is none.",
 )
 def _(*case):
     return _gae(*case, after=lambda values: values[:, -1])
@@ -181,8 +181,8 @@ def _(*case):
     caught_by="outside",
     loses=1.5,
     misconception=(
-        "You work over all places and put the mask on at the end: what stands behind the answer has"
-        " flowed into it by then."
+        "You compute over all positions and apply the mask at the end: values after the answer have"
+        " entered it by then."
     ),
 )
 def _(*case):
@@ -218,7 +218,7 @@ def _(rewards, values, mask, discount, decay):
     caught_by="returns",
     loses=1.5,
     misconception=(
-        "Your returns are the advantages. The value is added: the critic is to foretell the whole."
+        "Your returns are the advantages. Add the value: the critic predicts the whole return."
     ),
 )
 def _(*case):
@@ -327,8 +327,8 @@ def _(*case):
     caught_by="gain",
     loses=3,
     misconception=(
-        "You always take the clipped ratio. A good answer that became rarer, or a bad one that"
-        " became likelier, is then never brought back."
+        "You always take the clipped ratio. A good answer that became less probable, or a bad one"
+        " that became more probable, then has no gradient."
     ),
 )
 def _(*case):
@@ -571,7 +571,7 @@ def _(rewards):
     replaces="k3",
     caught_by="k3",
     loses=2.5,
-    misconception="You have policy and reference the wrong way round: p / q in the place of q / p.",
+    misconception="You have policy and reference the wrong way round: p / q instead of q / p.",
 )
 def _(logprobs, reference):
     return (logprobs - reference).exp() - (logprobs - reference) - 1
@@ -639,3 +639,154 @@ def _(logprobs, reference):
 )
 def _(logprobs, reference):
     return ((reference - logprobs).exp() - (reference - logprobs) - 1).sum(1)
+
+
+DAPO = "10.dapo_loss"
+
+
+def _gains(logprobs, old, advantages, mask, low, high, choose=torch.minimum):
+    """What each token gains; 0 outside of the mask."""
+    ratio = (logprobs - old).masked_fill(~mask, 0.0).exp()
+    weight = advantages[:, None]
+    return choose(ratio * weight, ratio.clamp(1 - low, 1 + high) * weight) * mask
+
+
+@mistake(
+    DAPO,
+    "lower-bound-twice",
+    caught_by="two bounds",
+    loses=4,
+    misconception="You use `low` for both bounds. Above 1 it is `high`.",
+)
+def _(logprobs, old, advantages, mask, low, high):
+    return -_gains(logprobs, old, advantages, mask, low, low).sum() / mask.sum()
+
+
+@mistake(
+    DAPO,
+    "upper-bound-twice",
+    caught_by="two bounds",
+    loses=4,
+    misconception="You use `high` for both bounds. Below 1 it is `low`.",
+)
+def _(logprobs, old, advantages, mask, low, high):
+    return -_gains(logprobs, old, advantages, mask, high, high).sum() / mask.sum()
+
+
+@mistake(
+    DAPO,
+    "bounds-swapped",
+    caught_by="two bounds",
+    loses=4,
+    misconception="You swapped the bounds: 1 - low is below, 1 + high above.",
+)
+def _(logprobs, old, advantages, mask, low, high):
+    return -_gains(logprobs, old, advantages, mask, high, low).sum() / mask.sum()
+
+
+@mistake(
+    DAPO,
+    "larger-of-the-two",
+    caught_by="two bounds",
+    loses=4,
+    misconception="You take the larger of the two products. The smaller one limits the gain.",
+)
+def _(logprobs, old, advantages, mask, low, high):
+    gains = _gains(logprobs, old, advantages, mask, low, high, torch.maximum)
+    return -gains.sum() / mask.sum()
+
+
+@mistake(
+    DAPO,
+    "sign-lost",
+    caught_by="two bounds",
+    loses=4,
+    misconception="You lost the minus: the loss is minus the mean.",
+)
+def _(logprobs, old, advantages, mask, low, high):
+    return _gains(logprobs, old, advantages, mask, low, high).sum() / mask.sum()
+
+
+@mistake(
+    DAPO,
+    "never-clipped",
+    caught_by="two bounds",
+    loses=4,
+    misconception="You never clip the ratio.",
+)
+def _(logprobs, old, advantages, mask, low, high):
+    ratio = (logprobs - old).masked_fill(~mask, 0.0).exp()
+    return -(ratio * advantages[:, None] * mask).sum() / mask.sum()
+
+
+@mistake(
+    DAPO,
+    "mean-per-answer",
+    caught_by="token mean",
+    loses=2.5,
+    misconception="You take a mean per answer first. Here every token of the batch counts equally.",
+)
+def _(logprobs, old, advantages, mask, low, high):
+    gains = _gains(logprobs, old, advantages, mask, low, high)
+    return -(gains.sum(1) / mask.sum(1).clamp(min=1)).mean()
+
+
+@mistake(
+    DAPO,
+    "padding-in-the-number",
+    caught_by="token mean",
+    loses=2.5,
+    misconception="You divide by all positions, padding included. Divide by `mask.sum()`.",
+)
+def _(*case):
+    return -_gains(*case).mean()
+
+
+@mistake(
+    DAPO,
+    "divided-by-answers",
+    caught_by="two bounds",
+    loses=4,
+    misconception="You divide by the number of answers. Divide by the number of tokens.",
+)
+def _(*case):
+    return -_gains(*case).sum() / len(case[0])
+
+
+@mistake(
+    DAPO,
+    "mask-ignored",
+    caught_by="token mean",
+    loses=2.5,
+    misconception="You ignore the mask: positions outside of it count as well.",
+)
+def _(logprobs, old, advantages, mask, low, high):
+    return -_gains(logprobs, old, advantages, torch.ones_like(mask), low, high).mean()
+
+
+@mistake(
+    DAPO,
+    "multiplied-by-the-mask",
+    caught_by="outside",
+    loses=0.5,
+    misconception=(
+        "You multiply by the mask after the exponential. Where it has overflowed, infinity times 0"
+        " is not 0."
+    ),
+)
+def _(logprobs, old, advantages, mask, low, high):
+    ratio, weight = (logprobs - old).exp(), advantages[:, None]
+    gains = torch.minimum(ratio * weight, ratio.clamp(1 - low, 1 + high) * weight)
+    return -(gains * mask).sum() / mask.sum()
+
+
+@mistake(
+    DAPO,
+    "ratio-detached",
+    caught_by="outside",
+    loses=1,
+    misconception="You detach the ratio: no gradient reaches `logprobs`.",
+)
+def _(logprobs, *rest):
+    mask = rest[2]
+    return -_gains(logprobs.detach(), *rest).sum() / mask.sum() + 0 * logprobs.sum()

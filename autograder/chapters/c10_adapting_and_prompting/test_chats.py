@@ -17,7 +17,7 @@ chat_example = exercise(
     "10.chat_example",
     function="chat_example",
     points=6,
-    see=f"{BOOK}/chats#by-hand-a-chat-as-ids",
+    see=f"{BOOK}/chat-templates#by-hand-a-chat-as-ids",
     withhold=OURS | LIBRARIES,
 )
 

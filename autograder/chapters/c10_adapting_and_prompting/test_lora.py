@@ -15,7 +15,7 @@ predict_lora = exercise(
     function="predict_lora",
     points=3,
     kind="predict",
-    see=f"{BOOK}/lora#counted",
+    see=f"{BOOK}/lora#what-it-saves",
     withhold=OURS | LIBRARIES,
 )
 
@@ -86,7 +86,7 @@ def test_what_a_merged_model_stores(student, rng):
         rng,
         "merged",
         "B A has as many rows and columns as the weight that it is added to: a merged layer stores"
-        " O rows of I numbers, as before, and nothing beside them.",
+        " O rows of I numbers, as before, and nothing else.",
     )
     came = expect(student.predict_lora(3, 2, 1, 1, 4)).is_a(dict)
     expect(set(came) == {"learned", "file", "merged"}).is_true(
@@ -245,8 +245,8 @@ def test_a_fresh_layer_is_the_layer_that_was_given(student, rng):
         )
     ).is_true(
         cause=(
-            "Two fresh layers begin with the same numbers. One of `a` and `b` is drawn by chance,"
-            " for each layer anew."
+            "Two fresh layers begin with the same numbers. One of `a` and `b` is drawn at random,"
+            " separately for each layer."
         )
     )
 
@@ -377,7 +377,7 @@ def test_a_and_b_learn_and_nothing_else(student, rng):
                 atol=1e-4,
                 cause=(
                     f"The gradient of `{name}` is that of the formula: nothing on the way is"
-                    " detached or made anew."
+                    " detached or created again."
                 ),
             )
         expect(found.arguments[0] is not None).is_true(
@@ -472,7 +472,7 @@ def test_merged_it_gives_the_same_by_one_matrix(student, rng):
 def test_unmerged_it_is_as_before(student, rng):
     rule = (
         "`unmerge` takes alpha / r times B A out of `weight` again: `weight` is what it was, and"
-        " the update stands beside it and learns."
+        " the update is separate and trained again."
     )
     for I, O, r, alpha in MERGED[:4]:
         of, x, new, own = (

@@ -14,7 +14,7 @@ logprobs = exercise(
     "10.sequence_logprobs",
     function="sequence_logprobs",
     points=4,
-    see=f"{BOOK}/preferences#by-hand-dpo",
+    see=f"{BOOK}/dpo#by-hand",
     withhold=OURS | LIBRARIES,
 )
 
@@ -62,8 +62,8 @@ def ask_sums(
 @logprobs.stage("token", points=1.5)
 def test_an_answer_of_one_token(student, rng):
     rule = (
-        "The answer is one token here, of each row: the result is the logarithm of what the softmax"
-        " gives it at the place before, since place t foretells the token at t + 1."
+        "Each answer is one token here: the result is the logarithm of what the softmax gives it"
+        " one position earlier, since position t predicts the token at t + 1."
     )
     for size in (
         (1, 2, 3),
@@ -138,7 +138,7 @@ def test_nothing_else_is_asked(student, rng):
     )
     ask_sums(
         student,
-        f"{rule} There is one place only here: nothing is foretold.",
+        f"{rule} There is one position only here: nothing is predicted.",
         normal(rng, 2, 1, 4),
         torch.full((2, 1), -100),
     )
@@ -191,7 +191,7 @@ preferences = exercise(
     function="dpo_loss",
     also=["reward_loss"],
     points=6,
-    see=f"{BOOK}/preferences#by-hand-dpo",
+    see=f"{BOOK}/dpo#by-hand",
     withhold=OURS | LIBRARIES,
 )
 
@@ -293,9 +293,9 @@ def test_rewards_far_apart_and_a_gradient(student, rng):
 @preferences.stage("ratios", points=1)
 def test_policy_against_reference(student, rng):
     rule = (
-        "beta is 1 here. What counts is how much likelier the policy finds the chosen answer than"
-        " the reference does, less the same of the rejected one; the loss is the mean of -log"
-        " sigmoid of that."
+        "beta is 1 here. What counts is how much more probable the chosen answer is for the"
+        " policy than for the reference, less the same of the rejected one; the loss is the mean"
+        " of -log sigmoid of that."
     )
     for number in (*NUMBERS, whole(rng, 4, 30)):
         ask_dpo(student, rule, *sums(rng, number))

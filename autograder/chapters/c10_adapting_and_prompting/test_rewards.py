@@ -16,7 +16,7 @@ advantages = exercise(
     "10.advantages",
     function="advantages",
     points=6,
-    see=f"{BOOK}/rewards#more-than-expected-by-whom",
+    see=f"{BOOK}/policy-gradients#generalized-advantage-estimation",
     withhold=OURS | LIBRARIES,
 )
 
@@ -197,7 +197,7 @@ def test_what_is_not_the_answers_plays_no_part(student, rng):
 def test_what_the_critic_should_have_said(student, rng):
     rule = (
         "The return of a token is its advantage plus its value: what the critic is trained to"
-        " foretell. It is 0 where no answer is."
+        " predict. It is 0 where no answer is."
     )
     by_hand = (
         torch.tensor([[0.0, 0.0, 4.0]]),
@@ -224,7 +224,7 @@ clipped = exercise(
     also=["wrong_line"],
     points=4,
     kind="find-line",
-    see=f"{BOOK}/rewards#likelier-but-not-by-much",
+    see=f"{BOOK}/ppo#the-ratio-and-the-clip",
     withhold=OURS | LIBRARIES,
 )
 
@@ -320,8 +320,8 @@ def test_a_good_answer(student, rng):
 def test_a_bad_answer(student, rng):
     rule = (
         "All advantages are negative here. Down to a ratio of 1 - clip the ratio counts, below it 1"
-        " - clip does. Above 1 + clip the ratio itself counts: a bad answer that became likelier is"
-        " held back with full force."
+        " - clip does. Above 1 + clip the ratio itself counts: a bad answer that became more"
+        " probable keeps its full gradient."
     )
     ask_clipped(
         student,
@@ -348,7 +348,7 @@ def test_a_bad_answer(student, rng):
     ):
         ask_clipped(
             student,
-            "Good and bad answers stand beside each other here, and each counts for itself.",
+            "Good and bad answers are in one batch here, and each counts for itself.",
             case,
         )
 
@@ -376,7 +376,7 @@ groups = exercise(
     function="group_advantages",
     also=["k3"],
     points=5,
-    see=f"{BOOK}/rewards#the-group-replaces-the-critic",
+    see=f"{BOOK}/grpo#by-hand-the-group-replaces-the-critic",
     withhold=OURS | LIBRARIES,
 )
 
@@ -534,13 +534,13 @@ def test_policies_far_from_the_reference_and_a_gradient(student, rng):
     ask_k3(student, rule, *near(rng, 3, 4, 3.0))
     ask_k3(
         student,
-        f"{rule} The reference finds the token millions of times likelier here.",
+        f"{rule} The token is millions of times more probable under the reference here.",
         torch.tensor([[-16.0, -11.0]]),
         torch.tensor([[-1.0, -1.5]]),
     )
     ask_k3(
         student,
-        f"{rule} The policy finds the token hundreds of times likelier here.",
+        f"{rule} The token is hundreds of times more probable under the policy here.",
         torch.full((2, 2), -1.0),
         torch.tensor([[-300.0, -50.0], [-1000.0, -7.0]]),
     )
@@ -562,3 +562,115 @@ def test_policies_far_from_the_reference_and_a_gradient(student, rng):
         "The gradient by `logprobs` is 1 - q / p, also where both are far apart.",
         upstream=torch.ones(1, 2),
     )
+
+
+dapo = exercise(
+    "10.dapo_loss",
+    function="dapo_loss",
+    points=4,
+    see=f"{BOOK}/rlvr#dapo-token-mean-and-clip-higher",
+    withhold=OURS | LIBRARIES,
+)
+
+
+def averaged(logprobs, old, advantage, mask, low: float, high: float) -> torch.Tensor:
+    """The right loss, in float64, from the answers' tokens alone."""
+    ratio = (logprobs.double()[mask] - old.double()[mask]).exp()
+    weight = advantage.double()[:, None].expand_as(mask)[mask]
+    bounded = torch.where(weight > 0, ratio.clamp(max=1 + high), ratio.clamp(min=1 - low))
+    return -(bounded * weight).mean()
+
+
+def answers(rng, rows: int, length: int, low: float = 0.2, high: float = 0.28, ragged=True):
+    """Answers of different lengths, with ratios on both sides of both bounds; other positions hold
+    log-probabilities that are a little apart.
+    """
+    old = -uniform(rng, 0.5, 6.0, rows, length)
+    share = torch.tensor([0.3, 0.7, 1.3, 2.5])[torch.randint(4, (rows, length), generator=rng)]
+    down = torch.rand(rows, length, generator=rng) < 0.5
+    ratio = torch.where(down, 1 - (share * low).clamp(max=0.9), 1 + share * high)
+    sign = torch.tensor([1.0, -1.0])[torch.randint(2, (rows,), generator=rng)]
+    mask = torch.ones(rows, length, dtype=torch.bool)
+    if ragged:
+        starts = torch.randint(length, (rows, 1), generator=rng)
+        mask = torch.arange(length) >= starts
+        mask[0] = torch.arange(length) < 1
+    return old + ratio.log(), old, sign * uniform(rng, 0.5, 2.0, rows), mask, low, high
+
+
+def ask_dapo(student, cause: str, case: tuple) -> None:
+    """Compare the loss."""
+    given = "B = {}, T = {}, ".format(*case[0].shape) + f"low {case[4]:g}, high {case[5]:g}"
+    expect(student.dapo_loss(*case), given=given).close(
+        averaged(*case).float(), **NEAR, cause=cause
+    )
+
+
+@dapo.stage("two bounds", points=1.5)
+def test_one_answer_with_two_bounds(student, rng):
+    rule = (
+        "Clip the ratio to 1 - low and 1 + high, multiply by the advantage, take the smaller of"
+        " this and the unclipped product, and negate the mean."
+    )
+    for size in (1, 2, 7, 300, whole(rng, 3, 9)):
+        for low, high in ((0.2, 0.28), (0.3, 0.1), (0.05, 0.5), (0.2, 0.2)):
+            case = answers(rng, 1, size, low, high, ragged=False)
+            ask_dapo(student, rule, case)
+            ask_dapo(student, rule, (*case[:2], -case[2], *case[3:]))
+    for ratio in (0.01, 0.75, 0.85, 1.0, 1.15, 1.25, 1.4, 100.0):
+        for advantage in (1.0, -1.0, 0.0):
+            logprobs = torch.full((1, 2), ratio).log() - 6
+            old, ones = torch.full((1, 2), -6.0), torch.ones(1, 2, dtype=torch.bool)
+            ask_dapo(student, rule, (logprobs, old, torch.tensor([advantage]), ones, 0.2, 0.28))
+
+
+@dapo.stage("token mean", points=1.5, after="two bounds")
+def test_all_tokens_of_the_batch_count_equally(student, rng):
+    rule = (
+        "Answers of different lengths: sum over all tokens of all answers and divide by their"
+        " number. No mean per answer, and no padding in the number."
+    )
+    mask = torch.tensor([[True, False, False], [True, True, True]])
+    ratio = torch.tensor([[2.0, 1.0, 1.0], [0.5, 1.0, 2.0]])
+    case = (ratio.log() - 3, torch.full((2, 3), -3.0), torch.tensor([2.0, -1.0]), mask, 0.2, 0.5)
+    ask_dapo(student, f"{rule} This is the case by hand.", case)
+    for size in ((2, 2), (3, 5), (5, 3), (300, 2), (2, 300), (whole(rng, 2, 6), whole(rng, 3, 9))):
+        ask_dapo(student, rule, answers(rng, *size))
+    case = answers(rng, 4, 6)
+    case[3][2] = False
+    ask_dapo(student, f"{rule} One answer has no token.", case)
+    case = answers(rng, 3, 7)
+    case[3][1] = torch.arange(7) % 2 == 0
+    ask_dapo(student, f"{rule} The tokens of one answer have gaps.", case)
+
+
+@dapo.stage("outside", points=0.5, after="token mean")
+def test_what_is_outside_of_the_mask_has_no_influence(student, rng):
+    rule = (
+        "Outside of the mask the difference of the logarithms is huge, and its exponential"
+        " overflows. Replace it there before you take the exponential."
+    )
+    for apart in (-1000.0, -100.0):
+        case = answers(rng, 3, 5)
+        outside = ~case[3]
+        case[0][outside], case[1][outside] = 0.0, apart
+        ask_dapo(student, rule, case)
+        case[0][outside], case[1][outside] = apart, 0.0
+        ask_dapo(student, rule, case)
+        leaf = case[0].double().requires_grad_()
+        averaged(leaf, *case[1:]).backward()
+        case[0][outside], case[1][outside] = 0.0, apart
+        ask_gradients(student, "dapo_loss", case, {0: leaf.grad.float()}, rule)
+
+
+@dapo.stage("gradient", points=0.5, after="token mean")
+def test_clipped_tokens_have_no_gradient(student, rng):
+    rule = (
+        "The gradient by `logprobs` is 0 where clipping decides and outside of the mask; elsewhere"
+        " it is minus the ratio times the advantage over the number of tokens."
+    )
+    for size in ((2, 5), (5, 2), (3, 8)):
+        case = answers(rng, *size)
+        leaf = case[0].double().requires_grad_()
+        averaged(leaf, *case[1:]).backward()
+        ask_gradients(student, "dapo_loss", case, {0: leaf.grad.float()}, rule)

@@ -19,7 +19,7 @@ writing_a_test = exercise(
     function="test_labels",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/chats#what-goes-wrong",
+    see=f"{BOOK}/instruction-tuning#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -45,7 +45,7 @@ def test_a_test_stops_answers_that_are_not_learned(student, rng):
         student,
         "answers",
         rng,
-        "A maker that leaves out a part of the answers, or puts their labels at other places,"
+        "A maker that leaves out a part of the answers, or puts their labels at other positions,"
         " passes your test: compare each token of each answer, of every chat, with 0 and with `END`"
         " as padding.",
     )
@@ -87,7 +87,7 @@ def test_a_test_stops_other_rows(student, rng):
 short_answer(
     "10.no_step",
     points=4,
-    see=f"{BOOK}/rewards#the-group-replaces-the-critic",
+    see=f"{BOOK}/grpo#by-hand-the-group-replaces-the-critic",
     rubric={
         "no comparison": (
             1,
@@ -140,7 +140,7 @@ short_answer(
             " stop training.",
             {"no comparison": 0.5, "what acts": 0.5},
             "Row 1 without the groups that are all wrong; row 2 without the direction. No cost, and"
-            " to stop is no way to go on learning.",
+            " stopping is no way to learn more.",
         ),
         Sample(
             "Good",

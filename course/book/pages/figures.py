@@ -103,6 +103,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "chosen-samples": {"task", "sizes", "at", "ways", "greedy", "tokens"},
     "minhash-bands": {"texts", "size", "bands", "rows", "task"},
     "clipped-ratio": {"clip", "most", "run", "tested"},
+    "advantage-mix": {"tokens", "answers", "critics", "at", "critic", "task"},
+    "level-rounding": {"formats", "spread", "at", "format", "task"},
     "rule-beliefs": {"model", "rules", "examples"},
     "before-after": {"models", "examples", "most", "temperature"},
     "chat-labels": {"vocabularies", "examples", "start", "end"},

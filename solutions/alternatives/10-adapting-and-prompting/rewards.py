@@ -97,3 +97,18 @@ def _(logprobs, reference):
 def _(logprobs, reference):
     away = logprobs.double() - reference.double()
     return (torch.exp(-away) + away - 1.0).to(torch.float32)
+
+
+@alternative("10.dapo_loss", "the-answers-tokens-alone")
+def _(logprobs, old, advantages, mask, low, high):
+    ratio = torch.exp(logprobs[mask] - old[mask])
+    weight = advantages[:, None].expand_as(mask)[mask]
+    return torch.max(-ratio * weight, -ratio.clip(1 - low, 1 + high) * weight).mean()
+
+
+@alternative("10.dapo_loss", "by-the-sign-of-the-advantage")
+def _(logprobs, old, advantages, mask, low, high):
+    ratio = torch.where(mask, logprobs.double() - old.double(), 0.0).exp()
+    weight = advantages.double().reshape(-1, 1).expand_as(ratio)
+    bounded = torch.where(weight > 0, ratio.clamp(max=1 + high), ratio.clamp(min=1 - low))
+    return -(bounded * weight)[mask].sum().float() / int(mask.sum())
