@@ -1606,6 +1606,16 @@ TRACED = [
         "blocks": {"a/0": [0, 1]},
     },
 ]
+DATA["request-life"] = {
+    "task": "Follow the request.",
+    "prompt": 4,
+    "moments": [
+        {"at": "client", "computed": 0, "known": 4, "blocks": 0, "text": "The client sends."},
+        {"at": "server", "computed": 0, "known": 4, "blocks": 0, "text": "The server checks."},
+        {"at": "model", "computed": 4, "known": 4, "blocks": 1, "text": "The model computes."},
+        {"at": "sampler", "computed": 4, "known": 5, "blocks": 1, "text": "A token is sampled."},
+    ],
+}
 DATA["trace-player"] = {
     "requests": [{"id": f"{name}/0", "at": 0, "prompt": 4, "answer": 3} for name in "ab"],
     "start": [4, 2, 6],

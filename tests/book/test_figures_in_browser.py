@@ -382,6 +382,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("batch-board", "input[type=range] >> nth=0", "ArrowRight"),
             ("batch-board", "input:checked >> nth=0", "ArrowRight"),
             ("batch-board", "input:checked >> nth=1", "ArrowLeft"),
+            ("request-life", "button:has-text('Step')", "Enter"),
             ("trace-player", "button:has-text('Step')", "Enter"),
             ("trace-player", "input:checked >> nth=0", "ArrowRight"),
             ("trace-player", "input:checked >> nth=1", "ArrowLeft"),

@@ -161,6 +161,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "arrival-queue": {"lengths", "gaps", "patience", "places", "loads", "clients", "start"},
     "letter-blanks": {"models", "blank", "before", "shifts", "examples"},
     "batch-board": {"examples", "most"},
+    "request-life": {"task", "prompt", "moments"},
     "trace-player": {"runs", "start", "requests", "choices"},
     "guess-verify": {"examples", "rules", "most", "cost"},
     "grammar-walk": {"examples", "vocabulary", "forms"},
