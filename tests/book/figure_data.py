@@ -1616,6 +1616,22 @@ DATA["request-life"] = {
         {"at": "sampler", "computed": 4, "known": 5, "blocks": 1, "text": "A token is sampled."},
     ],
 }
+DATA["draft-tree"] = {
+    "task": "Click a token.",
+    "context": ["the", "bank"],
+    "tokens": ["river", "sea", ","],
+    "parents": [-1, -1, 0],
+    "paths": [
+        {"label": "river ,", "accepted": [0, 2], "next": "and"},
+        {"label": "hill", "accepted": [], "next": "hill"},
+    ],
+}
+DATA["host-device"] = {
+    "task": "Make the GPU busy.",
+    "kernels": 8,
+    "start": {"host": 12, "launch": 4, "kernel": 2},
+    "most": {"host": 30, "launch": 8, "kernel": 8},
+}
 DATA["trace-player"] = {
     "requests": [{"id": f"{name}/0", "at": 0, "prompt": 4, "answer": 3} for name in "ab"],
     "start": [4, 2, 6],

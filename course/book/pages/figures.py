@@ -162,6 +162,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "letter-blanks": {"models", "blank", "before", "shifts", "examples"},
     "batch-board": {"examples", "most"},
     "request-life": {"task", "prompt", "moments"},
+    "draft-tree": {"task", "context", "tokens", "parents", "paths"},
+    "host-device": {"task", "kernels", "start", "most"},
     "trace-player": {"runs", "start", "requests", "choices"},
     "guess-verify": {"examples", "rules", "most", "cost"},
     "grammar-walk": {"examples", "vocabulary", "forms"},
