@@ -1632,6 +1632,26 @@ DATA["host-device"] = {
     "start": {"host": 12, "launch": 4, "kernel": 2},
     "most": {"host": 30, "launch": 8, "kernel": 8},
 }
+DATA["all-to-all"] = {
+    "task": "Dispatch the tokens.",
+    "tokens": list("a bank"),
+    "gpus": 2,
+    "experts": 4,
+    "routers": [
+        {"key": "even", "label": "even", "choices": [[0, 2], [1, 3], [0, 3], [1, 2], [0, 2], [1, 3]]},
+        {"key": "one", "label": "one-sided", "choices": [[0, 1]] * 6},
+    ],
+}
+DATA["router-choice"] = {
+    "task": "Choose a replica.",
+    "block": 16,
+    "request": 6,
+    "replicas": [
+        {"name": "A", "cached": 5, "active": 20},
+        {"name": "B", "cached": 0, "active": 4},
+    ],
+    "weight": {"start": 1, "most": 4},
+}
 DATA["trace-player"] = {
     "requests": [{"id": f"{name}/0", "at": 0, "prompt": 4, "answer": 3} for name in "ab"],
     "start": [4, 2, 6],

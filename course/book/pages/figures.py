@@ -164,6 +164,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "request-life": {"task", "prompt", "moments"},
     "draft-tree": {"task", "context", "tokens", "parents", "paths"},
     "host-device": {"task", "kernels", "start", "most"},
+    "all-to-all": {"task", "tokens", "gpus", "experts", "routers"},
+    "router-choice": {"task", "block", "request", "replicas", "weight"},
     "trace-player": {"runs", "start", "requests", "choices"},
     "guess-verify": {"examples", "rules", "most", "cost"},
     "grammar-walk": {"examples", "vocabulary", "forms"},
