@@ -439,7 +439,7 @@ queue = exercise(
     "15.Queue",
     function="Queue",
     points=8,
-    see=f"{BOOK}/scheduling#when-memory-runs-out",
+    see=f"{BOOK}/preemption#when-memory-runs-out",
     withhold=OURS | RIVALS,
 )
 NO_QUEUE = (
