@@ -10,7 +10,7 @@
 window.w2s.register("request-life", function (stage, data, tools) {
   "use strict";
   const { svg, el } = tools, WIDTH = 352, HEIGHT = 250, W = 78, H = 36;
-  const PARTS = { client: ["Client", 2, 14], server: ["HTTP server", 92, 14], tokenizer: ["Tokenizer", 182, 14], queue: ["Waiting queue", 272, 14],
+  const PARTS = { client: ["Client", 2, 14], server: ["Server", 92, 14], tokenizer: ["Tokenizer", 182, 14], queue: ["Queue", 272, 14],
     scheduler: ["Scheduler", 272, 84], model: ["Model", 272, 154], sampler: ["Sampler", 182, 154], text: ["Detokenizer", 182, 84],
     stream: ["Stream", 92, 84], cache: ["KV cache", 2, 154] };
   const side = (key, dx, dy) => [PARTS[key][1] + W * dx, PARTS[key][2] + H * dy];
@@ -28,7 +28,7 @@ window.w2s.register("request-life", function (stage, data, tools) {
   function box(key, lit) {
     const [label, x, y] = PARTS[key];
     return [svg("rect", { class: `w2s-line is-solid hue-${lit ? "orange" : "blue"}`, x, y, width: W, height: H, rx: 6, style: { fill: "none", "stroke-width": lit ? 3.5 : 1.3 } }),
-      svg("text", { class: "w2s-tick", x: x + W / 2, y: y + H / 2 + 4, "text-anchor": "middle", style: { "font-weight": lit ? 700 : 400 } }, label)];
+      svg("text", { class: "w2s-tick", x: x + W / 2, y: y + H / 2 + 4, "text-anchor": "middle", style: { "font-weight": lit ? 700 : 400, "font-size": "11px" } }, label)];
   }
   function tokens({ computed, known }) {
     return Array.from({ length: known }, (_, i) => svg("rect", { x: 4 + 15 * i, y: 222, width: 12, height: 12, rx: 2,
@@ -38,7 +38,7 @@ window.w2s.register("request-life", function (stage, data, tools) {
     const now = data.moments[at], before = at ? data.moments[at - 1].at : "", held = now.blocks;
     parts.replaceChildren(...ARROWS.map((one) => arrow(one, one[0] === before && one[3] === now.at)), ...Object.keys(PARTS).flatMap((key) => box(key, key === now.at)),
       ...Array.from({ length: held }, (_, i) => svg("rect", { class: "w2s-share hue-green", x: 88 + 13 * i, y: 160, width: 10, height: 24, rx: 2 })),
-      svg("text", { class: "w2s-tick", x: 4, y: 214 }, "Its tokens: green is cached, blue is prompt, orange is generated"));
+      svg("text", { class: "w2s-tick", x: 4, y: 214 }, "Tokens: green cached, blue prompt, orange generated"));
     parts.append(...tokens(now));
     tools.say(now.text);
     picture.name(`The request is at: ${PARTS[now.at][0]}. ${now.computed} of ${now.known} tokens are cached, in ${held} blocks.`);

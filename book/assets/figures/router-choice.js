@@ -8,7 +8,7 @@
    } */
 window.w2s.register("router-choice", function (stage, data, tools) {
   "use strict";
-  const { svg, el } = tools, WIDTH = 352, ROW = 44, LEFT = 78, { replicas, request } = data, HEIGHT = ROW * replicas.length + 14;
+  const { svg, el } = tools, WIDTH = 352, ROW = 44, LEFT = 96, { replicas, request } = data, HEIGHT = ROW * replicas.length + 14;
   const parts = svg("g", {}), picture = tools.picture({ class: "w2s-diagram", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH + 60 }, parts);
   const POLICIES = { cost: "prefix and load", load: "least load", prefix: "longest prefix" };
   let weight = data.weight.start, policy = "cost";
