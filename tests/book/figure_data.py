@@ -1638,7 +1638,11 @@ DATA["all-to-all"] = {
     "gpus": 2,
     "experts": 4,
     "routers": [
-        {"key": "even", "label": "even", "choices": [[0, 2], [1, 3], [0, 3], [1, 2], [0, 2], [1, 3]]},
+        {
+            "key": "even",
+            "label": "even",
+            "choices": [[0, 2], [1, 3], [0, 3], [1, 2], [0, 2], [1, 3]],
+        },
         {"key": "one", "label": "one-sided", "choices": [[0, 1]] * 6},
     ],
 }
