@@ -12,7 +12,7 @@ predict_steps = exercise(
     function="predict_steps",
     points=4,
     kind="predict",
-    see=f"{BOOK}/scheduling#by-hand-two-slots",
+    see=f"{BOOK}/scheduling#by-hand-two-batch-slots",
     withhold=OURS | RIVALS,
 )
 
@@ -122,7 +122,7 @@ plan = exercise(
     "15.plan",
     function="plan",
     points=9,
-    see=f"{BOOK}/scheduling#a-step-has-a-budget",
+    see=f"{BOOK}/scheduling#chunked-prefill-and-the-token-budget",
     withhold=OURS | RIVALS,
 )
 State = dict[str, int]

@@ -13,7 +13,7 @@ writing_a_test = exercise(
     function="test_load",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/load#four-numbers-and-whose-they-are",
+    see=f"{BOOK}/load#five-numbers-and-whose-they-are",
     withhold=OURS | RIVALS,
 )
 
@@ -71,7 +71,7 @@ def test_a_test_stops_wrong_tokens(student, rng):
 short_answer(
     "15.faster",
     points=4,
-    see=f"{BOOK}/scheduling#measured-equal-memory-equal-answers",
+    see=f"{BOOK}/scheduling#equal-memory-equal-answers",
     rubric={
         "rival": (
             1,
