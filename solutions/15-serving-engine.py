@@ -597,7 +597,7 @@ if found is not None:
 
 # %% nbgrader={"grade": false, "grade_id": "verify", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def verify(p: Float[Tensor, "k+1 V"], q: Float[Tensor, "k V"], guesses: list[int], u: Float[Tensor, " k+1"]) -> list[int]:
-    """The tokens that are said: the guesses that are kept, and one that is drawn."""
+    """The generated tokens: the accepted draft tokens, and one that is drawn."""
     ### BEGIN SOLUTION
     said, shares = [], p[-1]
     for i, guess in enumerate(guesses):
@@ -1251,7 +1251,7 @@ from reference_impl.engine.speculative import NgramProposer
 
 
 def your_verify(p, draft, generator):
-    """Your `verify` with numbers of the request's own generator; a guess without a distribution is certain."""
+    """Your `verify` with numbers of the request's own generator; a draft token without a distribution is certain."""
     k = len(draft.ids)
     q = torch.nn.functional.one_hot(torch.tensor(draft.ids, dtype=torch.int64), p.shape[1]).float() if draft.q is None else draft.q[:k].float()
     return verify(p.float(), q, list(draft.ids), torch.rand(k + 1, generator=generator).clamp(max=0.999) if generator else torch.full((k + 1,), 0.5))
