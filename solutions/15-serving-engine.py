@@ -82,14 +82,14 @@ progress("15")                                 # follows your checks
 # - **Needs**: nothing.
 # - **Paper**: Yu et al. (2022), section 3.1 and figure 4.
 #
-# **What to predict.** Requests stand in a list, all there from the beginning: `answers[i]` is how many tokens request $i$ will say. At most `slots` of them run at the same time. In a step each running request says one token; its prompt takes no step of its own. Return a dictionary of four ints:
+# **What to predict.** Requests stand in a list, all there from the beginning: `answers[i]` is how many tokens request $i$ will generate. At most `slots` of them run at the same time, one per batch slot. In a step each running request generates one token; its prompt takes no step of its own. Return a dictionary of four ints:
 #
 # - `"static"`: the steps of fixed batches. The first `slots` requests are a batch, the next `slots` the next, and so on. A batch begins in the step after the last token of the batch before;
-# - `"idle"`: how often, in these fixed batches, a place says nothing. A step has `slots` places, also in the last batch;
-# - `"continuous"`: the steps if a place is given to the next request of the list in the step after its request said its last token;
-# - `"wait"`: with `"continuous"`, how many steps go by before the one in which the last request **of the list** says its first token.
+# - `"idle"`: how often, in these fixed batches, a slot generates nothing. A step has `slots` slots, also in the last batch;
+# - `"continuous"`: the steps if a slot is given to the next request of the list in the step after its request generated its last token;
+# - `"wait"`: with `"continuous"`, how many steps go by before the one in which the last request **of the list** generates its first token.
 #
-# **By hand.** Answers of 8, 4, 3 and 1 tokens, 2 slots. *Static*: 8 + 3 = **11** steps of 2 places, of which 22 - 16 = **6** are *idle*. *Continuous*: the third request runs in steps 5 to 7, the fourth in step 8: **8** steps, and the fourth *waits* for **7**.
+# **By hand.** Answers of 8, 4, 3 and 1 tokens, 2 slots. *Static*: 8 + 3 = **11** steps of 2 slots, of which 22 - 16 = **6** are *idle*. *Continuous*: the third request runs in steps 5 to 7, the fourth in step 8: **8** steps, and the fourth *waits* for **7**.
 #
 # **Rules**
 #
@@ -100,12 +100,12 @@ progress("15")                                 # follows your checks
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Of a place, only one thing must be remembered: when it becomes free.
+# Of a slot, only one thing must be remembered: when it becomes free.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Static: the longest of each piece of the list, added up. Idle: all places of all these steps, less the tokens. Continuous: a list of `slots` zeros, the step at which each place is free. For each request take the place with the smallest number: that is when it begins; add its answer there. The largest number at the end is the number of steps.
+# Static: the longest of each piece of the list, added up. Idle: all slots of all these steps, less the tokens. Continuous: a list of `slots` zeros, the step at which each slot is free. For each request take the slot with the smallest number: that is when it begins; add its answer there. The largest number at the end is the number of steps.
 #
 # </details>
 # <details><summary>Hint 3: a worked neighbour</summary>
@@ -127,7 +127,7 @@ progress("15")                                 # follows your checks
 
 # %% nbgrader={"grade": false, "grade_id": "predict_steps", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def predict_steps(answers: list[int], slots: int) -> dict[str, int]:
-    """Steps of fixed batches and their idle places; steps of continuous batching, and how long the last request waits."""
+    """Steps of fixed batches and their idle slots; steps of continuous batching, and how long the last request waits."""
     ### BEGIN SOLUTION
     static = sum(max(answers[first:first + slots]) for first in range(0, len(answers), slots))
     free, start = [0] * slots, 0
@@ -148,7 +148,7 @@ for name, answers, slots in (("by hand", [8, 4, 3, 1], 2), ("short ones first", 
                              ("the same, sorted", sorted([200 if i % 10 == 0 else 20 for i in range(100)], reverse=True), 10)):
     found = attempt(predict_steps, answers, slots)
     if found is not None:
-        print(f"{name:<20} {sum(answers):>5} tokens: static {found['static']:>5} steps, {found['idle']:>6} idle places; continuous {found['continuous']:>4}, and the last waits for {found['wait']}")
+        print(f"{name:<20} {sum(answers):>5} tokens: static {found['static']:>5} steps, {found['idle']:>6} idle slots; continuous {found['continuous']:>4}, and the last waits for {found['wait']}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "plan-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 2. Plan a step
@@ -160,7 +160,7 @@ for name, answers, slots in (("by hand", [8, 4, 3, 1], 2), ("short ones first", 
 #
 # **The idea.** There is no prefill and no decoding, there are tokens that are not in the cache yet. A request is a dictionary of three ints: `"tokens"`, of prompt and answer so far; `"computed"`, how many of them are in the cache; `"blocks"`, how many blocks of `block_size` tokens it holds. It **waits** if it holds no block, else it **runs**. The list is in the order in which the requests came.
 #
-# Write `plan(requests, budget, free_blocks, block_size)`. It returns who computes how many tokens in the next step, as a list of tuples `(place in the list, number of tokens)`. Three rules, in this order:
+# Write `plan(requests, budget, free_blocks, block_size)`. It returns who computes how many tokens in the next step, as a list of tuples `(index in the list, number of tokens)`. Three rules, in this order:
 #
 # 1. **Who decodes.** Each running request with exactly one token to compute gets it. If its blocks are full, which is when it has computed as many tokens as they hold, it takes a free block for it. If none is free any more it gets nothing, and those behind it have their turn.
 # 2. **Who reads on.** What is left of the budget goes to the running requests with more than one token to compute, in their order: each gets as many as it still has to compute and as the budget allows. They hold blocks for all of their tokens already.
@@ -168,7 +168,7 @@ for name, answers, slots in (("by hand", [8, 4, 3, 1], 2), ("short ones first", 
 #
 # **By hand.** `budget` 9, 3 free blocks of 4 tokens.
 #
-# | place | tokens | computed | blocks | |
+# | index | tokens | computed | blocks | |
 # | --- | --- | --- | --- | --- |
 # | 0 | 11 | 4 | 3 | reads on, 7 tokens to compute |
 # | 1 | 9 | 8 | 2 | decodes, blocks full: takes one, 2 are left |
@@ -176,11 +176,11 @@ for name, answers, slots in (("by hand", [8, 4, 3, 1], 2), ("short ones first", 
 # | 3 | 10 | 0 | 0 | waits; it would need 3 blocks |
 # | 4 | 2 | 0 | 0 | waits |
 #
-# Places 1 and 2 get 1 each, so place 0 gets **7** of the 7 that are left, and the plan is `[(0, 7), (1, 1), (2, 1)]`. With `budget` 14 there would be 5 left for place 3, but 2 blocks are too few: nobody is let in, place 4 neither. With `budget` 14 and 5 free blocks place 3 gets **5**, and nothing is left.
+# Requests 1 and 2 get 1 each, so request 0 gets **7** of the 7 that are left, and the plan is `[(0, 7), (1, 1), (2, 1)]`. With `budget` 14 there would be 5 left for request 3, but 2 blocks are too few: nobody is admitted, request 4 neither. With `budget` 14 and 5 free blocks request 3 gets **5**, and nothing is left.
 #
 # **Rules**
 #
-# - The list is in the order of the places. A request that gets nothing is not in it. All numbers of tokens together are never more than `budget`.
+# - The list is in the order of the indices. A request that gets nothing is not in it. All numbers of tokens together are never more than `budget`.
 # - A waiting request with one token is let in by rule 3 like any other.
 #
 # **In**: `requests` as above, at most 300 of them, with `tokens` from 1 to 100,000 and always larger than `computed`; a waiting one has computed nothing; running and waiting ones may stand in any order. `budget` is an int from 1 to 100,000, and at least the number of running requests. `free_blocks` is at least 0, `block_size` from 1 to 1000. **Out**: a list of tuples of two ints.
@@ -192,7 +192,7 @@ for name, answers, slots in (("by hand", [8, 4, 3, 1], 2), ("short ones first", 
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Three loops over `enumerate(requests)`, one for each rule, and two numbers that go down: `budget` and `free_blocks`. A dictionary from place to tokens collects what was given; at the end `sorted(given.items())`. The third loop ends when the budget is used up, or with a `break`. Blocks for n tokens: n / block_size rounded up, `-(-n // block_size)`.
+# Three loops over `enumerate(requests)`, one for each rule, and two numbers that go down: `budget` and `free_blocks`. A dictionary from index to tokens collects what was given; at the end `sorted(given.items())`. The third loop ends when the budget is used up, or with a `break`. Blocks for n tokens: n / block_size rounded up, `-(-n // block_size)`.
 #
 # </details>
 # <details><summary>Hint 3: a worked neighbour</summary>
@@ -222,27 +222,27 @@ def plan(requests: list[dict[str, int]], budget: int, free_blocks: int, block_si
     ### BEGIN SOLUTION
     given = {}
     left = [one["tokens"] - one["computed"] for one in requests]
-    for place, one in enumerate(requests):
-        if one["blocks"] and left[place] == 1:
+    for index, one in enumerate(requests):
+        if one["blocks"] and left[index] == 1:
             full = one["computed"] >= one["blocks"] * block_size
             if full and not free_blocks:
                 continue
             free_blocks -= full
-            given[place] = 1
+            given[index] = 1
             budget -= 1
-    for place, one in enumerate(requests):
-        if one["blocks"] and left[place] > 1 and budget:
-            given[place] = min(left[place], budget)
-            budget -= given[place]
-    for place, one in enumerate(requests):
+    for index, one in enumerate(requests):
+        if one["blocks"] and left[index] > 1 and budget:
+            given[index] = min(left[index], budget)
+            budget -= given[index]
+    for index, one in enumerate(requests):
         if one["blocks"]:
             continue
         needed = -(-one["tokens"] // block_size)
         if not budget or needed > free_blocks:
             break
         free_blocks -= needed
-        given[place] = min(left[place], budget)
-        budget -= given[place]
+        given[index] = min(left[index], budget)
+        budget -= given[index]
     return sorted(given.items())
     ### END SOLUTION
 
@@ -316,16 +316,16 @@ for budget in (64, 256, 1024):
 # </details>
 # <details><summary>Hint 3: a worked neighbour</summary>
 #
-# A car park with so many places. Cars drive in in the order in which they came, and a lorry takes two places; when the queue's first does not fit, nobody drives in.
+# A car park with so many bays. Cars drive in in the order in which they came, and a lorry takes two bays; when the queue's first does not fit, nobody drives in.
 #
 # ```python
 # class CarPark:
-#     def __init__(self, places):
-#         self.places, self.sizes, self.parked = places, {}, []
+#     def __init__(self, bays):
+#         self.bays, self.sizes, self.parked = bays, {}, []
 #
 #     @property
 #     def free(self):
-#         return self.places - sum(self.sizes[name] for name in self.parked)
+#         return self.bays - sum(self.sizes[name] for name in self.parked)
 #
 #     @property
 #     def waiting(self):
@@ -455,7 +455,7 @@ if queue is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "prepare-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 4. One pass for all
 #
-# - **What it is for**: the model reads one row of tokens, and does not know whose they are. The places, the slots and the borders tell it; where one number is off by one, everybody gets fluent answers to somebody else's question.
+# - **What it is for**: the model reads one row of tokens, and does not know whose they are. The positions, the slots and the borders tell it; where one number is off by one, everybody gets fluent answers to somebody else's question.
 # - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
 # - **Needs**: block tables, from chapter 14; `cu_seqlens`, from chapter 11.
 # - **Paper**: Kwon et al. (2023), section 4.3; Yu et al. (2022), section 3.2, for tokens of all requests in one row.
@@ -465,14 +465,14 @@ if queue is not None:
 # Write `prepare(scheduled, block_size)`. It returns a tuple of five int64 tensors, for $B$ requests that compute $T$ tokens together:
 #
 # - `ids` $(T)$: these tokens, request after request;
-# - `positions` $(T)$: the place of each in its own text, counted from 0;
-# - `slots` $(T)$: where its key and value are written: block · `block_size` + place in the block;
+# - `positions` $(T)$: the position of each in its own text, counted from 0;
+# - `slots` $(T)$: where its key and value are written: block · `block_size` + offset in the block;
 # - `lengths` $(B)$: of each request, the tokens that are in the cache after this step;
 # - `cu_seqlens` $(B + 1)$: where the tokens of each request begin in the row; first 0, last $T$.
 #
 # **The order.** Requests that compute one token come first, in the order of the list; then all others, in the order of the list. Attention has a quicker form for the first. It does not matter why it is one.
 #
-# **By hand.** Blocks of 4 tokens. The first of the list has the tokens 3, 1, 4, 1, 5, 9, has computed 2 of them, computes 4, and its blocks are 1 and 3. The second has 7, 9, 8, 7, 2, has computed 4, computes 1, and its blocks are 2 and 0. The second goes first: `ids` **2**, 4, 1, 5, 9. `positions` **4**, 2, 3, 4, 5. Place 4 is the first in its second block: `slots` **0**, then 6, 7 in block 1 and 12, 13 in block 3. `lengths` **5**, 6. `cu_seqlens` 0, **1**, 5.
+# **By hand.** Blocks of 4 tokens. The first of the list has the tokens 3, 1, 4, 1, 5, 9, has computed 2 of them, computes 4, and its blocks are 1 and 3. The second has 7, 9, 8, 7, 2, has computed 4, computes 1, and its blocks are 2 and 0. The second goes first: `ids` **2**, 4, 1, 5, 9. `positions` **4**, 2, 3, 4, 5. Position 4 is the first in its second block: `slots` **0**, then 6, 7 in block 1 and 12, 13 in block 3. `lengths` **5**, 6. `cu_seqlens` 0, **1**, 5.
 #
 # **Rules**
 #
@@ -540,43 +540,43 @@ if found is not None:
         print(f"{name:<11} {row.tolist()}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "verify-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. Guess and verify
+# ## 5. Speculative decoding: verify
 #
-# - **What it is for**: a small model guesses some tokens, the large one reads them all in one pass. Which may stay, so that the text is distributed as if the large model had written it alone? Published code gets this wrong in ways that no error shows.
+# - **What it is for**: a small model drafts some tokens, the large one computes them all in one pass. Which may stay, so that the text is distributed as if the large model had generated it alone? Published code gets this wrong in ways that no error shows.
 # - **Difficulty** 4 of 5 · **Time** 22 minutes · **Points** 7
 # - **Needs**: `cumsum`.
 # - **Paper**: Leviathan et al. (2023), section 2.3 and appendix A.1; Chen et al. (2023), algorithm 2 and theorem 1.
 #
-# **The idea.** There are $k$ guesses. `q[i]` is the distribution from which the draft drew guess $i$. `p[i]` is what the large model says at this place; it has one row more, for the place behind the last guess. Go through the guesses in their order:
+# **The idea.** There are $k$ draft tokens, in `guesses`. `q[i]` is the distribution from which draft token $i$ was drawn. `p[i]` is the large model's distribution at this position; it has one row more, for the position after the last draft token. Go through the draft tokens in their order:
 #
-# - guess $x$ is **kept** if $u_i\, q_i(x) < p_i(x)$, where $u_i$ is a number drawn evenly from 0 to 1: so with probability $\min(1,\, p_i(x) / q_i(x))$;
-# - the first one that is not kept is **refused**, and all behind it are forgotten. In its place comes a token drawn from the *rest*, $\max(p_i - q_i,\, 0)$ made to add up to 1;
-# - if all are kept, one more token is drawn from the last row of `p`.
+# - draft token $x$ is **accepted** if $u_i\, q_i(x) < p_i(x)$, where $u_i$ is a number drawn evenly from 0 to 1: so with probability $\min(1,\, p_i(x) / q_i(x))$;
+# - the first one that is not accepted is **rejected**, and all after it are dropped. It is replaced by a token drawn from the *residual*, $\max(p_i - q_i,\, 0)$, normalized;
+# - if all are accepted, one more token is drawn from the last row of `p`.
 #
-# Write `verify(p, q, guesses, u)`. It returns the tokens that are said: those kept, and the one that was drawn. Chance is handed in: `u` has $k + 1$ numbers. `u[i]` is for guess $i$; the last one, `u[k]`, is for the one token that is drawn, whichever place it is for.
+# Write `verify(p, q, guesses, u)`. It returns the generated tokens: those accepted, and the one that was drawn. The random numbers are given: `u` has $k + 1$ of them. `u[i]` is for draft token $i$; the last one, `u[k]`, is for the one token that is drawn, at whichever position.
 #
-# **To draw by a number** $u$: the token is the first one, in the order of ids, at which the sum of the shares up to and including its own is larger than $u$.
+# **To draw by a number** $u$: the token is the first one, in the order of ids, at which the sum of the probabilities up to and including its own is larger than $u$.
 #
-# **By hand.** One guess, three tokens: $p_0$ = (½, ¼, ¼), $q_0$ = (¼, ½, ¼), $p_1$ = (¼, ¼, ½), and the guess is token 1. With `u` = (.4, .6): .4 · ½ = .2 is less than ¼, kept. From $p_1$, with sums ¼, ½, 1, the number .6 draws token 2: **[1, 2]**. With `u` = (.6, .9): .3 is not less than ¼. The rest is (¼, 0, 0), all of it on token 0: **[0]**.
+# **By hand.** One draft token, a vocabulary of three: $p_0$ = (½, ¼, ¼), $q_0$ = (¼, ½, ¼), $p_1$ = (¼, ¼, ½), and the draft token is 1. With `u` = (.4, .6): .4 · ½ = .2 is less than ¼, accepted. From $p_1$, with sums ¼, ½, 1, the number .6 draws token 2: **[1, 2]**. With `u` = (.6, .9): .3 is not less than ¼. The residual is (¼, 0, 0), all of it on token 0: **[0]**.
 #
-# Why nothing changes: token 0 is guessed with ¼ and always kept; and the guess is token 1, and refused, with ½ · ½ = ¼, and then token 0 comes. Together ½, which is $p_0(0)$.
+# Why nothing changes: token 0 is drafted with ¼ and always accepted; and token 1 is drafted, and rejected, with ½ · ½ = ¼, and then token 0 comes. Together ½, which is $p_0(0)$.
 #
 # **Rules**
 #
-# - Where $u_i\, q_i(x) = p_i(x)$ the guess is refused. Such equal numbers are asked only where they are exact in binary, as ¼ is; other numbers are further than 0.0001 apart where the rules compare them: $u_i$ from $p_i(x) / q_i(x)$, and a draw from the sums of shares.
-# - There may be no guess: then `q` has no row, and one token is drawn from `p`.
-# - Shares may be 0 in both, and all on one token. A token that has no share in what is drawn from is never drawn.
+# - Where $u_i\, q_i(x) = p_i(x)$ the draft token is rejected. Such equal numbers are asked only where they are exact in binary, as ¼ is; other numbers are further than 0.0001 apart where the rules compare them: $u_i$ from $p_i(x) / q_i(x)$, and a draw from the sums of probabilities.
+# - There may be no draft token: then `q` has no row, and one token is drawn from `p`.
+# - Probabilities may be 0 in both, and all on one token. A token of probability 0 is never drawn.
 #
-# **In**: `p` $(k + 1, V)$ and `q` $(k, V)$, float32, rows that add up to 1; `guesses` a list of $k$ ints, each with a share above 0 in its row of `q`; `u` $(k + 1)$, float32, from 0 to 0.999. $k$ from 0 to 20, $V$ from 1 to 1000. Where a guess is refused, its rest adds up to at least 0.001. **Out**: a list of 1 to $k + 1$ ints.
+# **In**: `p` $(k + 1, V)$ and `q` $(k, V)$, float32, rows that add up to 1; `guesses` a list of $k$ ints, each with a probability above 0 in its row of `q`; `u` $(k + 1)$, float32, from 0 to 0.999. $k$ from 0 to 20, $V$ from 1 to 1000. Where a draft token is rejected, its residual adds up to at least 0.001. **Out**: a list of 1 to $k + 1$ ints.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# However the guesses end, exactly one token is drawn. From what?
+# However the test ends, exactly one token is drawn. From what?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Walk through the guesses; append what is kept. At the first refused one set the shares to draw from, `(p[i] - q[i]).clamp(min=0)`, divide by their sum, and leave the loop; a `for ... else` sets them to the last row of `p` otherwise. Then one line draws: the number of sums `shares.cumsum(0)` that are at most `u[k]` is the id, `int((sums <= u[-1]).sum())`. `int(...)` makes plain numbers of tensors.
+# Walk through the draft tokens; append what is accepted. At the first rejected one set the probabilities to draw from, `(p[i] - q[i]).clamp(min=0)`, divide by their sum, and leave the loop; a `for ... else` sets them to the last row of `p` otherwise. Then one line draws: the number of sums `shares.cumsum(0)` that are at most `u[k]` is the id, `int((sums <= u[-1]).sum())`. `int(...)` makes plain numbers of tensors.
 #
 # </details>
 # <details><summary>Hint 3: a worked neighbour</summary>
@@ -597,7 +597,7 @@ if found is not None:
 
 # %% nbgrader={"grade": false, "grade_id": "verify", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def verify(p: Float[Tensor, "k+1 V"], q: Float[Tensor, "k V"], guesses: list[int], u: Float[Tensor, " k+1"]) -> list[int]:
-    """The tokens that are said: the guesses that are kept, and one that is drawn."""
+    """The generated tokens: the accepted draft tokens, and one that is drawn."""
     ### BEGIN SOLUTION
     said, shares = [], p[-1]
     for i, guess in enumerate(guesses):
@@ -613,7 +613,7 @@ def verify(p: Float[Tensor, "k+1 V"], q: Float[Tensor, "k V"], guesses: list[int
 check(verify)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "verify-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Twenty thousand passes with the draft of the case by hand. The first token that is said must come from $p_0$, whatever the draft. Then drafts that are nearer to the model, and further away: the text is the same, the number of tokens in a pass is not.
+# Twenty thousand passes with the draft of the case by hand. The first generated token must come from $p_0$, whatever the draft. Then drafts that are nearer to the model, and further away: the text is the same, the number of tokens in a pass is not.
 
 # %% nbgrader={"grade": false, "grade_id": "look-verify", "locked": true, "schema_version": 3, "solution": false, "task": false}
 p = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]])
@@ -643,7 +643,7 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 #
 # **The idea.** Token `id` stands for the bytes `pieces[id]`. Write the class `Streamer(pieces, stop)`, where `stop` is a list of texts at which the answer ends:
 #
-# - `add(id)`: one more token was said. It returns the text that is **new and certain**, a str, often short and sometimes empty;
+# - `add(id)`: one more token was sampled. It returns the text that is **new and certain**, a str, often short and sometimes empty;
 # - `finish()`: the answer is over for another reason. It returns what was held back;
 # - `stopped` is True as soon as a stop text was met, else False.
 #
@@ -673,7 +673,7 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# For letters: `codecs.getincrementaldecoder("utf-8")("replace")` makes an object whose `.decode(some_bytes)` returns whole letters and keeps the rest; `.decode(b"", True)` ends it. For stop texts: put the new letters behind those held back. `str.find` gives the place of each stop text; the smallest place that is not -1 counts. If there is none: for each stop text and each length below its own, does what is held end with that many of its first letters? The longest such end stays, what stands before it is returned.
+# For letters: `codecs.getincrementaldecoder("utf-8")("replace")` makes an object whose `.decode(some_bytes)` returns whole letters and keeps the rest; `.decode(b"", True)` ends it. For stop texts: put the new letters behind those held back. `str.find` gives the offset of each stop text; the smallest offset that is not -1 counts. If there is none: for each stop text and each length below its own, does what is held end with that many of its first letters? The longest such end stays, what stands before it is returned.
 #
 # </details>
 # <details><summary>Hint 3: a worked neighbour</summary>
@@ -745,7 +745,7 @@ for ids in ((0, 1, 3, 4, 1, 2, 0), (0, 1, 0), (0, 3)):
 # - **What it is for**: the real client reads this, byte by byte. One missing line break, and it waits for ever.
 # - **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5
 # - **Needs**: generators, `json.dumps`.
-# - **Paper**: the HTML standard, section 9.2.6, for the form of events; the reference of OpenAI's API, "chat completion chunk", for what they say.
+# - **Paper**: the HTML standard, section 9.2.6, for the form of events; OpenAI's API documentation, "chat completion chunk", for their content.
 #
 # **The idea.** A stream of server-sent events is text in UTF-8. Each event is a line that begins with `data: `, and an empty line. Write the generator `sse(head, next_token, prompt_tokens)`, which yields events, each as one bytes object:
 #
@@ -754,7 +754,7 @@ for ids in ((0, 1, 3, 4, 1, 2, 0), (0, 1, 0), (0, 3)):
 # 3. if `prompt_tokens` is not None, an event with the usage: a dictionary with `"prompt_tokens"`, `"completion_tokens"`, which are the tokens asked for, and `"total_tokens"`, both together;
 # 4. `data: [DONE]`, which is no JSON.
 #
-# All events but the last are JSON objects in one line: the entries of `head`, such as `"id"` and `"model"`, and `"choices"`. In 1 and 2 that is a list with one dictionary, `{"index": 0, "delta": ..., "finish_reason": ...}`, where the reason is None but in the event of its own. In 3 it is an empty list, and `"usage"` stands beside it. Nowhere else is there a `"usage"`.
+# All events but the last are JSON objects in one line: the entries of `head`, such as `"id"` and `"model"`, and `"choices"`. In 1 and 2 that is a list with one dictionary, `{"index": 0, "delta": ..., "finish_reason": ...}`, where the reason is None but in the event of its own. In 3 it is an empty list, next to `"usage"`. Nowhere else is there a `"usage"`.
 #
 # **By hand.** With `head` = `{"id": "1"}`, `prompt_tokens` None and a `next_token` that returns `("Hé", None)` and then `("", "stop")`, four events come:
 #
@@ -864,7 +864,7 @@ if stream is not None:
 #
 # - `"due"`: when the request should have been sent, in seconds; `"sent"`: when it was. A client that waits for its last answer sends late;
 # - `"first"` and `"last"`: when its first and its last token came; both None if it failed;
-# - `"tokens"`: how many tokens came, 0 if it failed, with one token `"last"` is `"first"`; `"places"`: how many places were computed for it, padding included, at least `"tokens"`.
+# - `"tokens"`: how many tokens came, 0 if it failed, with one token `"last"` is `"first"`; `"places"`: how many positions were computed for it, padding included, at least `"tokens"`.
 #
 # Somebody hands you `report(log, begin)`. It looks only at requests that were **due** at `begin` or later: before, the server warms up. It returns a dictionary of three floats:
 #
@@ -874,19 +874,19 @@ if stream is not None:
 #
 # Write a test that stays silent when `report` does this, and fails an `assert` when it does not. A kind earns its points when your test stops all wrong ones of that kind and lets every right one pass:
 #
-# - *clock* (1.5 points): times from `"sent"` in the place of `"due"`, in the first or in the third number, or to choose who counts;
-# - *tail* (1.5 points): the mean, the median, the largest or the 90th in the place of the 95th; the number rounded down, or one too far; failed ones left out;
+# - *clock* (1.5 points): times from `"sent"` instead of `"due"`, in the first or in the third number, or to choose who counts;
+# - *tail* (1.5 points): the mean, the median, the largest or the 90th instead of the 95th; the number rounded down, or one too far; failed ones left out;
 # - *tokens* (2 points): the time for a token from `"due"` on, divided by all tokens, or over all tokens of all requests together; requests of one token counted as 0; padding counted; warm-up counted, in any of the three numbers, or only one that is due exactly at `begin` left out.
 #
 # A test that complains about a right one earns nothing: everybody would switch it off.
 #
-# **By hand.** One request, due at 1, sent at 3, first token at 4, last at 6, 5 tokens, 8 places, and `begin` = 0: 3.0 s to the first token, 2 / 4 = 0.5 s for each further one, 5 / 5 = 1.0 tokens a second. Who measures from `"sent"` says 1.0 s to the first token.
+# **By hand.** One request, due at 1, sent at 3, first token at 4, last at 6, 5 tokens, 8 positions, and `begin` = 0: a TTFT of 3.0 s, a TPOT of 2 / 4 = 0.5 s, 5 / 5 = 1.0 tokens per second. A report that measures from `"sent"` says 1.0 s to the first token.
 #
 # **Mind**
 #
-# - Allowed are logs of 1 to 200 requests in any order, at least one of them due at `begin` or later, times from 0 to 10,000 that are multiples of 1/8, `due` ≤ `sent` < `first` ≤ `last`, `first` < `last` where there are two tokens or more, 1 to 1000 tokens, at most 5000 places. A right one may refuse anything else.
+# - Allowed are logs of 1 to 200 requests in any order, at least one of them due at `begin` or later, times from 0 to 10,000 that are multiples of 1/8, `due` ≤ `sent` < `first` ≤ `last`, `first` < `last` where there are two tokens or more, 1 to 1000 tokens, at most 5000 positions. A right one may refuse anything else.
 # - Right ones differ by rounding: by less than a billionth of a number. Some return numpy's floats.
-# - A wrong one shows what it is, by more than 1 in 1000 of a number, somewhere in logs of this kind: 1 to 60 requests count, some others are warm-up; their `due` are different; all are sent late, by more than a second; answers of 1 to 30 tokens, with times between tokens that differ from request to request; more places than tokens; none, some or all failed. A wrong one may be wrong only where some failed, or only where none did.
+# - A wrong one shows what it is, by more than 1 in 1000 of a number, somewhere in logs of this kind: 1 to 60 requests count, some others are warm-up; their `due` are different; all are sent late, by more than a second; answers of 1 to 30 tokens, with times between tokens that differ from request to request; more positions than tokens; none, some or all failed. A wrong one may be wrong only where some failed, or only where none did.
 # - Complain with `assert`, or with what raises `AssertionError` for you. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once.
 # - Call it three hundred times at most: one run of your test may take five seconds. No candidate raises where the call is allowed, changes the log, or returns other keys or types than numbers.
 #
@@ -897,7 +897,7 @@ if stream is not None:
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# A function that makes a log with `random.Random(seed)`: for each request a `due` of its own, then `sent`, `first` and `last` by adding eighths, tokens and places. Some 100 logs with 1 to 60 requests that count, several of warm-up, one due exactly at `begin`, and failed ones in every second log; one in which all failed. Compare the three numbers with `math.isclose(..., rel_tol=1e-6)`, which takes two infinities for equal. The right number in the order: `math.ceil(0.95 * n)`; with n = 20 that is 19, also in floats.
+# A function that makes a log with `random.Random(seed)`: for each request a `due` of its own, then `sent`, `first` and `last` by adding eighths, tokens and positions. Some 100 logs with 1 to 60 requests that count, several of warm-up, one due exactly at `begin`, and failed ones in every second log; one in which all failed. Compare the three numbers with `math.isclose(..., rel_tol=1e-6)`, which takes two infinities for equal. The right number in the order: `math.ceil(0.95 * n)`; with n = 20 that is 19, also in floats.
 #
 # </details>
 # <details><summary>Hint 3: a worked neighbour</summary>
@@ -979,12 +979,12 @@ for candidate in (all_is_fast, believes_the_client):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "faster-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 9. 2.2 times faster
 #
-# - **What it is for**: such a sentence stands in most slides on serving. Whoever buys machines by it should ask some questions first.
+# - **What it is for**: such a sentence is on most slides about serving. Anyone who buys machines by it should ask some questions first.
 # - **Difficulty** 2 of 5 · **Time** 9 minutes · **Points** 4, given by a person who reads it
 # - **Needs**: exercises 1 and 8.
 # - **Paper**: Kwon et al. (2023), section 6.3; the post that announced vLLM (2023) has the number.
 #
-# **The question.** Somebody's study notes say: *vLLM gives 2.2 times higher throughput.* In about 100 words: which facts are missing before this sentence can be true or false, and what could the number be in another situation? Name a case of your own, or of this notebook, in which continuous batching gains much, and one in which it gains nothing. What should be measured besides throughput?
+# **The question.** A common claim: *vLLM gives 2.2 times higher throughput.* In about 100 words: which facts are missing before this sentence can be true or false, and what could the number be in another situation? Name a case of your own, or of this notebook, in which continuous batching gains much, and one in which it gains nothing. What should be measured besides throughput?
 #
 # {{rubric}}
 #
@@ -1017,7 +1017,7 @@ for candidate in (all_is_fast, believes_the_client):
 #
 # Nothing to write here. Run the cells and watch; they take under a minute on a quiet machine.
 #
-# First a small GPT writes verses with very little memory, and your `Queue` says who computes. Then your `plan`, `prepare`, `Streamer` and `sse` take the places of the scheduler, of what lays out a step, of what cuts text and of what sends it, in the course's server. The block manager is the course's own, the one of chapter 14. Behind it is SmolLM2, with 135 million parameters, and four questions come at once over HTTP. Last your `verify` judges guesses at what SmolLM2 will say.
+# First a small GPT writes verses with very little memory, and your `Queue` says who computes. Then your `plan`, `prepare`, `Streamer` and `sse` replace the scheduler, the layout of a step, the detokenizer and the stream in the course's server. The block manager is the course's own, the one of chapter 14. Behind it is SmolLM2, with 135 million parameters, and four questions come at once over HTTP. Last your `verify` tests draft tokens for SmolLM2.
 
 # %% nbgrader={"grade": false, "grade_id": "real-queue", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
@@ -1251,7 +1251,7 @@ from reference_impl.engine.speculative import NgramProposer
 
 
 def your_verify(p, draft, generator):
-    """Your `verify` with numbers of the request's own generator; a guess without a distribution is certain."""
+    """Your `verify` with numbers of the request's own generator; a draft token without a distribution is certain."""
     k = len(draft.ids)
     q = torch.nn.functional.one_hot(torch.tensor(draft.ids, dtype=torch.int64), p.shape[1]).float() if draft.q is None else draft.q[:k].float()
     return verify(p.float(), q, list(draft.ids), torch.rand(k + 1, generator=generator).clamp(max=0.999) if generator else torch.full((k + 1,), 0.5))
@@ -1266,11 +1266,11 @@ if ready(verify, needs=["smollm2"]):
             engine = Engine(served.model, config, served.tokenizer, served.eos_ids, NgramProposer() if guesses else None)
             with patch("reference_impl.engine.sampling.verify", your_verify):
                 found[guesses] = engine.generate([ids], params)[0][0].ids, engine.trace.num_steps, engine.num_accepted, engine.num_drafted
-        print(f"{name:<20} {found[4][1]} passes in the place of {found[0][1]}: {found[4][2]} of {found[4][3]} guesses kept; the same tokens: {found[4][0] == found[0][0]}")
+        print(f"{name:<20} {found[4][1]} passes instead of {found[0][1]}: {found[4][2]} of {found[4][3]} draft tokens accepted; the same tokens: {found[4][0] == found[0][0]}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A server is not one clever thing. It is a plan, a queue, five rows of numbers, a rule for guesses, a cut through text, and an empty line in the right place. Each of yours did its part, and the tokens are those of a loop that serves one text at a time.
+# A server is not one clever thing. It is a plan, a queue, five rows of numbers, a rule for draft tokens, a cut through text, and an empty line where it belongs. Each of yours did its part, and the tokens are those of a loop that serves one text at a time.
 #
-# With little memory the verses took more steps, and some tokens were computed again: nobody's text changed. Where a text repeats itself, guesses save passes; where it does not, they are read for nothing. On one core a pass over five tokens costs more than one over a single token, so that fewer passes are not always less time: the chapter's record has both.
+# With little memory the verses took more steps, and some tokens were computed again: nobody's text changed. Where a text repeats itself, draft tokens save passes; where it does not, they are computed for nothing. On one core a pass over five tokens costs more than one over a single token, so that fewer passes are not always less time: the chapter's record has both.
 #
 # One word of warning: in float32, sums in another order may turn the choice between two tokens that are nearly equally likely. That is no mistake of yours.

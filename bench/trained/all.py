@@ -50,6 +50,7 @@ SCRIPTS = (
     "dying",
     "retrieval",
     "draft",
+    "draft_heads",
     "bank_reader",
     "induction",
     "moe",
@@ -61,7 +62,7 @@ SCRIPTS = (
 held beside what `spelling` keeps, `electra_stages` begins with what `bert` keeps, `grpo` with what
 `sums` keeps, and `hacked` with what `gpt` keeps. `gpt_longer` and `ladder` read the tokens of
 `gpt`, `asked_share` the chunks of `ladder`, `gpt_head` begins with what `gpt` and `lstm` keep, and
-`draft` is held beside what `gpt` keeps."""
+`draft` and `draft_heads` are held beside what `gpt` keeps."""
 
 
 def main() -> int:

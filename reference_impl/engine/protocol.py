@@ -120,6 +120,35 @@ class SchemaFormat(Part):
         return Structure("json_schema", json.dumps(self.json_schema.definition))
 
 
+class StructuredOutputs(Part):
+    """vLLM's field for an answer of a given form: exactly one of these."""
+
+    json_schema: Annotated[dict[str, Any] | str | None, Field(alias="json")] = None
+    json_object: Literal[True] | None = None
+    regex: str | None = None
+    choice: Annotated[list[str], Field(min_length=1, max_length=1024)] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "StructuredOutputs":
+        forms = (self.json_schema, self.json_object, self.regex, self.choice)
+        if sum(form is not None for form in forms) != 1:
+            raise ValueError("give exactly one of json, json_object, regex and choice")
+        return self
+
+    def structure(self) -> Structure:
+        """The form that the answer must have."""
+        if self.regex is not None:
+            return Structure("regex", self.regex)
+        if self.choice is not None:
+            return Structure("choice", json.dumps(self.choice))
+        if self.json_object:
+            return Structure("json_schema", '{"type": "object"}')
+        schema = self.json_schema
+        return Structure(
+            "json_schema", schema if isinstance(schema, str) else json.dumps(schema)
+        )
+
+
 class SamplingRequest(Asked):
     """What completions and chat have in common."""
 
@@ -159,8 +188,9 @@ class SamplingRequest(Asked):
         Annotated[TextFormat | JsonFormat | SchemaFormat, Field(discriminator="type")]
         | None
     ) = None
+    structured_outputs: StructuredOutputs | None = None
     guided_json: dict[str, Any] | str | None = (
-        None  # a schema; these three are vLLM's, one of them or response_format
+        None  # a schema; vLLM's names until 0.11, one of them or another form
     )
     guided_regex: str | None = None
     guided_choice: Annotated[list[str], Field(min_length=1, max_length=1024)] | None = (
@@ -182,6 +212,7 @@ class SamplingRequest(Asked):
             name
             for name in (
                 "response_format",
+                "structured_outputs",
                 "guided_json",
                 "guided_regex",
                 "guided_choice",
@@ -196,6 +227,8 @@ class SamplingRequest(Asked):
 
     def structure(self) -> Structure | None:
         """The form that the answer must have."""
+        if self.structured_outputs is not None:
+            return self.structured_outputs.structure()
         if self.guided_json is not None:
             schema = self.guided_json
             return Structure(

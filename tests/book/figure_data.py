@@ -1663,6 +1663,56 @@ TRACED = [
         "blocks": {"a/0": [0, 1]},
     },
 ]
+DATA["request-life"] = {
+    "task": "Follow the request.",
+    "prompt": 4,
+    "moments": [
+        {"at": "client", "computed": 0, "known": 4, "blocks": 0, "text": "The client sends."},
+        {"at": "server", "computed": 0, "known": 4, "blocks": 0, "text": "The server checks."},
+        {"at": "model", "computed": 4, "known": 4, "blocks": 1, "text": "The model computes."},
+        {"at": "sampler", "computed": 4, "known": 5, "blocks": 1, "text": "A token is sampled."},
+    ],
+}
+DATA["draft-tree"] = {
+    "task": "Click a token.",
+    "context": ["the", "bank"],
+    "tokens": ["river", "sea", ","],
+    "parents": [-1, -1, 0],
+    "paths": [
+        {"label": "river ,", "accepted": [0, 2], "next": "and"},
+        {"label": "hill", "accepted": [], "next": "hill"},
+    ],
+}
+DATA["host-device"] = {
+    "task": "Make the GPU busy.",
+    "kernels": 8,
+    "start": {"host": 12, "launch": 4, "kernel": 2},
+    "most": {"host": 30, "launch": 8, "kernel": 8},
+}
+DATA["all-to-all"] = {
+    "task": "Dispatch the tokens.",
+    "tokens": list("a bank"),
+    "gpus": 2,
+    "experts": 4,
+    "routers": [
+        {
+            "key": "even",
+            "label": "even",
+            "choices": [[0, 2], [1, 3], [0, 3], [1, 2], [0, 2], [1, 3]],
+        },
+        {"key": "one", "label": "one-sided", "choices": [[0, 1]] * 6},
+    ],
+}
+DATA["router-choice"] = {
+    "task": "Choose a replica.",
+    "block": 16,
+    "request": 6,
+    "replicas": [
+        {"name": "A", "cached": 5, "active": 20},
+        {"name": "B", "cached": 0, "active": 4},
+    ],
+    "weight": {"start": 1, "most": 4},
+}
 DATA["trace-player"] = {
     "requests": [{"id": f"{name}/0", "at": 0, "prompt": 4, "answer": 3} for name in "ab"],
     "start": [4, 2, 6],

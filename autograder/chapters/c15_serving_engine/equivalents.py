@@ -9,7 +9,7 @@ ANY_NUMBER = (
     "other numbers of logs and of requests show every kind as well; a test may choose its own"
 )
 ANY_SIZE = (
-    "times, tokens and places beside these show every kind as well, and right ones stand them"
+    "times, tokens and positions next to these show every kind as well, and right ones accept them"
 )
 INTS = "times may be ints"
 ANY_FAILED = (
@@ -21,8 +21,8 @@ ANY_LIMIT = "right ones stay far inside either limit, and wrong ones far outside
 
 EQUIVALENT = {
     "15.plan": {
-        "min(left[place], budget)  =>  min(budget, left[place])": SMALLER,
-        "min(left[place], budget)  =>  min(budget, left[place]) (place 2)": SMALLER,
+        "min(left[index], budget)  =>  min(budget, left[index])": SMALLER,
+        "min(left[index], budget)  =>  min(budget, left[index]) (place 2)": SMALLER,
     },
     "15.prepare": {"prepare works for up to 100 of anything": "a step has at most 100 requests"},
     "15.verify": {"0  =>  -1": "the last axis of a vector is its first"},
@@ -157,7 +157,7 @@ EQUIVALENT = {
             " that nothing is certain"
         ),
         "range(1, len(text))  =>  range(1, len(text) + 1)": (
-            "a text that stands there whole is found before, and its place counts"
+            "a text that is there whole is found before, and its offset counts"
         ),
         "1  =>  0": "to hold back nothing is what is done where nothing fits",
     },

@@ -31,7 +31,7 @@ def refuse(log: list[dict], begin: float) -> None:
             or not tokens <= one["places"] <= 5000
         ):
             raise ValueError(
-                "a failed request has no first, no last and no tokens; places are at least tokens"
+                "a failed request has no first, last or tokens; positions are at least tokens"
             )
         for time in (due, sent) if failed else (due, sent, first, last):
             if not 0 <= time <= 10_000 or time * 8 % 1:
@@ -255,10 +255,9 @@ MISTAKEN: dict[str, Report] = {
     "It wants times from when the request was sent: they begin when it was due.": making(
         start="sent", since="sent"
     ),
-    (
-        "It wants the time to the first token from when the request was sent: it begins when it "
-        "was due."
-    ): making(start="sent"),
+    ("It wants the TTFT from when the request was sent: it begins when it was due."): making(
+        start="sent"
+    ),
     "It leaves failed requests out of the order of times: they took for ever.": making(
         failed="dropped"
     ),

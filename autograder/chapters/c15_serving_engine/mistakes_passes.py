@@ -50,14 +50,14 @@ _prepare(
     "positions-from-the-piece",
     "tokens",
     6,
-    "Your positions begin at 0 in each piece of a prompt. They go on where the text is.",
+    "Your positions begin at 0 in each piece of a prompt. They continue where the text is.",
     position=lambda one, place: place - one["computed"],
 )
 _prepare(
     "positions-from-one",
     "tokens",
     6,
-    "Your positions begin at 1. The first token stands at place 0.",
+    "Your positions begin at 1. The first token has position 0.",
     position=lambda one, place: place + 1,
 )
 _prepare(
@@ -134,7 +134,7 @@ _prepare("int32", "tokens", 1.2, "Your tensors are of int32.", dtype=torch.int32
     caught_by="slots",
     loses=4.5,
     misconception=(
-        "You look a token's block up by its place in the step. It is its place in the text that"
+        "You look a token's block up by its index in the step. It is its position in the text that"
         " counts."
     ),
 )
@@ -166,7 +166,7 @@ def _(scheduled, block_size):
     caught_by="slots",
     loses=4.5,
     misconception=(
-        "Your slots are numbers of blocks. A slot is a place in a block: block times block_size,"
+        "Your slots are numbers of blocks. A slot is an offset in a block: block times block_size,"
         " and the offset."
     ),
 )
@@ -285,7 +285,7 @@ _verify(
     "p-after-a-refusal",
     "refused",
     5,
-    "After a refusal you draw from p. What the guesses had of it already would be said too often:"
+    "After a rejection you draw from p. What draft tokens had of it already would come too often:"
     " draw from the rest, max(p - q, 0).",
     rest=lambda p, q: p,
 )
@@ -314,51 +314,57 @@ _verify(
     "goes-on",
     "refused",
     5,
-    "You go on with the guesses behind a refused one. They were guessed for another text.",
+    "You continue with the draft tokens after a rejected one. They belong to another text.",
     goes_on=True,
 )
-_verify("no-bonus", "kept", 6.5, "If all guesses are kept you draw no further token.", bonus=False)
+_verify(
+    "no-bonus",
+    "kept",
+    6.5,
+    "If all draft tokens are accepted you draw no further token.",
+    bonus=False,
+)
 _verify(
     "upside-down",
     "kept",
     6.5,
-    "You keep a guess if u is less than q / p. It is p / q.",
+    "You accept a draft token if u is less than q / p. It is p / q.",
     keep=lambda p, q, u: u * p < q,
 )
 _verify(
     "kept-by-p-alone",
     "kept",
     6.5,
-    "You keep a guess with its probability p. It is kept with p / q, at most 1.",
+    "You accept a draft token with its probability p. It is accepted with p / q, at most 1.",
     keep=lambda p, q, u: u < p,
 )
 _verify(
     "kept-if-likelier",
     "kept",
     6.5,
-    "You keep a guess only if p gives it at least as much as q, and never by chance.",
+    "You accept a draft token only if p gives it at least as much as q, and never by chance.",
     keep=lambda p, q, u: p >= q,
 )
 _verify(
     "at-equality-kept",
     "refused",
     5,
-    "You keep a guess where u q equals p. There it is refused.",
+    "You accept a draft token where u q equals p. There it is rejected.",
     keep=lambda p, q, u: u * q <= p,
 )
-_verify("always-kept", "refused", 5, "You keep every guess.", keep=lambda p, q, u: True)
+_verify("always-kept", "refused", 5, "You accept every draft token.", keep=lambda p, q, u: True)
 _verify(
     "row-too-early",
     "kept",
     6.5,
-    "If all are kept you draw from the row of the last guess. The last row of p stands behind it.",
+    "If all are accepted you draw from the row before the last. The last one is for this token.",
     last=lambda p, place: p[max(place - 1, 0)],
 )
 _verify(
     "the-place-s-own-number",
     "refused",
     5,
-    "You draw by the number of the refused guess. It decided already: the last number of u is for"
+    "You draw by the number of the rejected token. It decided already: the last number of u is for"
     " the draw.",
     number=lambda u, place: u[place],
 )
@@ -370,8 +376,8 @@ _verify(
     caught_by="kept",
     loses=6.5,
     misconception=(
-        "You draw a token from p at each place and keep the guess if it is the same. That keeps too"
-        " few."
+        "You draw a token from p at each position and accept the draft if it is equal. That accepts"
+        " too few."
     ),
 )
 def _(p, q, guesses, u):
@@ -389,7 +395,7 @@ def _(p, q, guesses, u):
     "likeliest",
     caught_by="kept",
     loses=7,
-    misconception="You keep a guess if it is the likeliest token, as if nothing were drawn.",
+    misconception="You accept a draft token if it is most probable, as if nothing were drawn.",
 )
 def _(p, q, guesses, u):
     best = p.argmax(1).tolist()
@@ -404,7 +410,7 @@ def _(p, q, guesses, u):
     "one-number-for-all",
     caught_by="refused",
     loses=5,
-    misconception="You judge all guesses by the first number of u. Each has its own.",
+    misconception="You test all draft tokens by the first number of u. Each has its own.",
 )
 def _(p, q, guesses, u):
     return _said(p, q, guesses, torch.cat((u[:1].expand(len(guesses)), u[-1:])))
@@ -415,7 +421,7 @@ def _(p, q, guesses, u):
     "always-the-first-row",
     caught_by="kept",
     loses=6.5,
-    misconception="You judge all guesses by the first rows of p and q.",
+    misconception="You test all draft tokens by the first rows of p and q.",
 )
 def _(p, q, guesses, u):
     return _said(
@@ -444,7 +450,7 @@ def _(p, q, guesses, u):
     loses=1.5,
     misconception=(
         "You draw the first token at which the sum is at least u. It must be larger: a token"
-        " without a share would be drawn."
+        " of probability 0 would be drawn."
     ),
 )
 def _(p, q, guesses, u):

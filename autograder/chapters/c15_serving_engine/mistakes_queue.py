@@ -171,8 +171,8 @@ class Overtakes(Right):
     caught_by="blocks",
     loses=5.5,
     misconception=(
-        "You take a block for the token that will be said in this step. It is computed in the next"
-        " one."
+        "You take a block for the token that will be sampled in this step. It is computed in the"
+        " next one."
     ),
 )
 class TooEarly(Right):
@@ -185,7 +185,7 @@ class TooEarly(Right):
     "blocks-of-the-prompt-only",
     caught_by="blocks",
     loses=5.5,
-    misconception="You never take another block for the tokens that are said.",
+    misconception="You never take another block for the sampled tokens.",
 )
 class PromptOnly(Right):
     def wants(self, one):

@@ -69,8 +69,8 @@ def _(answers, slots):
     caught_by="idle",
     loses=0.5,
     misconception=(
-        "You count only as many places in the last batch as it has requests. A step has `slots`"
-        " places."
+        "You count only as many slots in the last batch as it has requests. A step has `slots`"
+        " slots."
     ),
 )
 def _(answers, slots):
@@ -112,7 +112,7 @@ def _(answers, slots):
     caught_by="continuous",
     loses=2,
     misconception=(
-        "You divide all tokens by the slots. The last long answer runs alone: places are empty at"
+        "You divide all tokens by the slots. The last long answer runs alone: slots are empty at"
         " the end."
     ),
 )
@@ -125,7 +125,7 @@ def _(answers, slots):
     "refilled-a-step-late",
     caught_by="continuous",
     loses=2.5,
-    misconception="You leave a place empty for a step before the next request takes it.",
+    misconception="You leave a slot empty for a step before the next request takes it.",
 )
 def _(answers, slots):
     ends, start = [-1] * slots, 0
@@ -141,7 +141,7 @@ def _(answers, slots):
     caught_by="continuous",
     loses=2,
     misconception=(
-        "You give places to the longest answers first. They are given in the order of the list."
+        "You give slots to the longest answers first. They are given in the order of the list."
     ),
 )
 def _(answers, slots):
@@ -156,7 +156,7 @@ def _(answers, slots):
     caught_by="continuous",
     loses=2.5,
     misconception=(
-        "You deal the requests out to the places in turns. A request takes the place that is free"
+        "You deal the requests out to the slots in turns. A request takes the slot that is free"
         " first."
     ),
 )
@@ -335,7 +335,7 @@ _plan(
     "whole-prompts-only",
     "read",
     7.5,
-    "You read a prompt only if all of it fits into the budget. It is read in pieces.",
+    "You prefill a prompt only if all of it fits into the budget. It is computed in chunks.",
     whole=True,
 )
 _plan("budget-plus-one", "read", 7.5, "Your steps have one token more than the budget.", more=1)
@@ -435,7 +435,7 @@ def _(requests, budget, free_blocks, block_size):
     loses=7.5,
     misconception=(
         "Your plan is in the order in which tokens were given away. It is in the order of the"
-        " places."
+        " slots."
     ),
 )
 def _(requests, budget, free_blocks, block_size):

@@ -144,7 +144,7 @@ class FirstOfList(Right):
 
 
 @streamer(
-    "goes-on-after-the-stop", "stop", 3, "You go on after a stop text. Nothing comes any more."
+    "goes-on-after-the-stop", "stop", 3, "You continue after a stop text. Nothing comes any more."
 )
 class GoesOn(Right):
     def add(self, id):

@@ -114,7 +114,7 @@ _test(
     "no-padding",
     "tokens",
     2,
-    "As many places are computed as tokens come: padding does not show.",
+    "As many positions are computed as tokens come: padding does not show.",
     padded=False,
 )
 _test(

@@ -47,8 +47,8 @@ def ask_prepare(student, many: list[dict], size: int, parts: tuple[str, ...], ca
 @prepare.stage("tokens", points=1.5)
 def test_ids_and_positions_of_one_request(student, rng):
     rule = (
-        "The tokens of this step are those right behind what is computed; each has its place in its"
-        " own text, counted from 0, also where a prompt is read in pieces."
+        "The tokens of this step are those right after what is computed; each has its position in"
+        " its own text, counted from 0, also where a prompt is read in pieces."
     )
     for size, computed, count in (
         (4, 0, 1),
@@ -75,8 +75,8 @@ def test_ids_and_positions_of_one_request(student, rng):
 @prepare.stage("slots", points=1.5)
 def test_slots_of_one_request(student, rng):
     rule = (
-        "The slot of a token at place i is table[i // block_size] * block_size + i % block_size:"
-        " the entry of the table is chosen by the place in the text, not by the place in the step."
+        "The slot of a token at position i is table[i // block_size] * block_size + i % block_size:"
+        " the entry of the table is chosen by the position in the text, not by its index in a step."
     )
     for size, computed, count in (
         (4, 0, 1),
@@ -252,10 +252,8 @@ def ask_verify(
     student, p: torch.Tensor, q: torch.Tensor, guesses: list[int], u: list[float], cause: str
 ) -> None:
     """Compare what is said."""
-    given = f"{len(guesses)} guesses, {p.shape[1]} tokens" + (
-        f", p = {p.tolist()}, q = {q.tolist()}, guesses {guesses}, u = {u}"
-        if p.numel() < 10
-        else ""
+    given = f"{len(guesses)} draft tokens, a vocabulary of {p.shape[1]}" + (
+        f", p = {p.tolist()}, q = {q.tolist()}, drafts {guesses}, u = {u}" if p.numel() < 10 else ""
     )
     came, right = (
         expect(student.verify(p, q, guesses, torch.tensor(u)), given=given).is_a(list),
@@ -263,7 +261,7 @@ def ask_verify(
     )
     expect(len(came) == len(right)).is_true(
         cause=cause,
-        detail=f"Given {given}: {len(came)} tokens are said, {len(right)} were expected",
+        detail=f"Given {given}: {len(came)} tokens are returned, {len(right)} were expected",
     )
     expect(came, given=given).equals(right, cause=cause)
 
@@ -290,8 +288,8 @@ def one_hot(*tokens: int, V: int = 4) -> torch.Tensor:
 @verify.stage("kept", points=1.5)
 def test_what_is_kept_and_one_more(student, rng):
     rule = (
-        "A guess to which p gives at least as much as q is always kept. If all are kept, one more"
-        " token is drawn from the last row of p, by the last number of u."
+        "A draft token to which p gives at least as much as q is always accepted. If all are, one"
+        " more token is drawn from the last row of p, by the last number of u."
     )
     for u in ([0.4, 0.6], [0.4, 0.1], [0.0, 0.3], [0.45, 0.9]):
         ask_verify(student, P, Q, [1], u, rule)
@@ -305,7 +303,7 @@ def test_what_is_kept_and_one_more(student, rng):
             same[:3],
             [1, 0, 3],
             u,
-            f"{rule} With the same distribution in p and q no guess is ever refused.",
+            f"{rule} With the same distribution in p and q no draft token is ever rejected.",
         )
         ask_verify(student, one_hot(2, 0, 3, 1), one_hot(2, 0, 3), [2, 0, 3], u, rule)
     ask_verify(
@@ -330,8 +328,8 @@ def test_what_is_kept_and_one_more(student, rng):
 @verify.stage("refused", points=2)
 def test_the_first_refused_guess_ends_it(student, rng):
     rule = (
-        "At the first refused guess draw one token from max(p - q, 0) at that place, made to add up"
-        " to 1, and stop: all guesses behind it are forgotten, and nothing comes from the last row."
+        "At the first rejected draft token draw one token from max(p - q, 0) there, made to add up"
+        " to 1, and stop: all draft tokens after it are dropped, none comes from the last row."
     )
     for u in ([0.6, 0.9], [0.6, 0.1], [0.9, 0.5]):
         ask_verify(student, P, Q, [1], u, rule)
@@ -395,8 +393,8 @@ def test_the_first_refused_guess_ends_it(student, rng):
 @verify.stage("share", points=1)
 def test_how_often_a_guess_is_kept(student, rng):
     rule = (
-        "Guess x is kept if u q(x) < p(x): each guess by its own number in u, each by p and q at"
-        " its own place; at equality it is refused."
+        "Draft token x is accepted if u q(x) < p(x): each by its own number in u, each by p and q"
+        " at its own position; at equality it is rejected."
     )
     p, q = (
         torch.tensor([[0.25, 0.75, 0.0, 0.0], [0.125, 0.125, 0.25, 0.5], [0.0, 0.0, 0.5, 0.5]]),
@@ -430,16 +428,16 @@ def test_how_often_a_guess_is_kept(student, rng):
             torch.zeros(0, 2),
             [],
             [u],
-            "The token is the first at which the sum of the shares is larger than u. All digits of"
-            " float32 count.",
+            "The token is the first at which the sum of probabilities is larger than u. All digits"
+            " of float32 count.",
         )
 
 
 @verify.stage("none", points=0.5)
 def test_without_guesses_one_token_is_drawn(student, rng):
     rule = (
-        "Without guesses one token is drawn from the only row of p: the first at which the sum of"
-        " the shares is larger than u."
+        "Without draft tokens one token is drawn from the only row of p: the first at which the sum"
+        " of probabilities is larger than u."
     )
     for V in (1, 2, 5, 300, 1000):
         for _ in range(4):
@@ -455,7 +453,7 @@ def test_without_guesses_one_token_is_drawn(student, rng):
             torch.zeros(0, 5),
             [],
             [u],
-            f"{rule} A token without a share is never drawn.",
+            f"{rule} A token of probability 0 is never drawn.",
         )
     ask_verify(
         student,
@@ -463,7 +461,7 @@ def test_without_guesses_one_token_is_drawn(student, rng):
         torch.zeros(0, 3),
         [],
         [0.0],
-        f"{rule} A token without a share is never drawn.",
+        f"{rule} A token of probability 0 is never drawn.",
     )
 
 
@@ -492,7 +490,7 @@ def test_the_text_is_the_model_s(student, rng):
             )
             found.append(
                 [
-                    expect(token, "A token that is said").is_a(int)
+                    expect(token, "A returned token").is_a(int)
                     for token in expect(one.value, "What `verify` said").is_a(list)
                 ]
             )
@@ -506,6 +504,6 @@ def test_the_text_is_the_model_s(student, rng):
                     [tokens.count(token) for token in range(4)],
                     p[place],
                     cause=rule,
-                    name=f"How often each token was said at place {place}",
+                    name=f"How often each token came at position {place}",
                     false_alarms=2.5e-7,
                 )

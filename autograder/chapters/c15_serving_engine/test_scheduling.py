@@ -12,7 +12,7 @@ predict_steps = exercise(
     function="predict_steps",
     points=4,
     kind="predict",
-    see=f"{BOOK}/scheduling#by-hand-two-slots",
+    see=f"{BOOK}/scheduling#by-hand-two-batch-slots",
     withhold=OURS | RIVALS,
 )
 
@@ -87,8 +87,8 @@ def test_idle_places_of_fixed_batches(student, rng):
         student,
         rng,
         "idle",
-        "Each step of a fixed batch has `slots` places, also where the last batch has fewer"
-        " requests. Those in which no token is said are idle.",
+        "Each step of a fixed batch has `slots` slots, also where the last batch has fewer"
+        " requests. Those that generate no token are idle.",
     )
 
 
@@ -98,8 +98,8 @@ def test_steps_with_places_that_are_refilled(student, rng):
         student,
         rng,
         "continuous",
-        "A place goes to the next request of the list in the step after the last token of the one"
-        " before. The number of steps is that in which the last token of all is said.",
+        "A slot goes to the next request of the list in the step after the last token of the one"
+        " before. The number of steps is that in which the last token of all is generated.",
     )
 
 
@@ -110,7 +110,7 @@ def test_how_long_the_last_of_the_list_waits(student, rng):
         rng,
         "wait",
         "`wait` counts the steps before the one in which the last request of the list says its"
-        " first token, with places that are refilled: 0 if it is in the first step.",
+        " first token, with slots that are refilled: 0 if it is in the first step.",
     )
     came = expect(student.predict_steps([8, 4, 3, 1], 2)).is_a(dict)
     expect(set(came) == {"static", "idle", "continuous", "wait"}).is_true(
@@ -122,7 +122,7 @@ plan = exercise(
     "15.plan",
     function="plan",
     points=9,
-    see=f"{BOOK}/scheduling#a-step-has-a-budget",
+    see=f"{BOOK}/scheduling#chunked-prefill-and-the-token-budget",
     withhold=OURS | RIVALS,
 )
 State = dict[str, int]
@@ -188,8 +188,8 @@ def drawn_states(rng, number: int, size: int, kinds: str) -> list[State]:
 @plan.stage("decode", points=1.5)
 def test_who_decodes_gets_a_token(student, rng):
     rule = (
-        "Each running request with one token to compute gets it: a tuple (place in the list, 1) for"
-        " each, in the order of the places."
+        "Each running request with one token to compute gets it: a tuple (index in the list, 1) for"
+        " each, in the order of the indices."
     )
     ask_plan(student, [], 8, 3, 4, rule)
     for size, number in ((4, 1), (4, 3), (16, 7), (3, 300), (1000, 5)):
@@ -439,7 +439,7 @@ queue = exercise(
     "15.Queue",
     function="Queue",
     points=8,
-    see=f"{BOOK}/scheduling#when-memory-runs-out",
+    see=f"{BOOK}/preemption#when-memory-runs-out",
     withhold=OURS | RIVALS,
 )
 NO_QUEUE = (
@@ -682,7 +682,7 @@ def test_the_last_that_came_is_put_back(student, rng):
         beside.add(name, prompt)
     for _ in range(4):
         beside.step(f"{PUT_BACK} Who waits behind it does not overtake it.")
-    beside.finish("a", "`finish` returns all new tokens that were said.")
+    beside.finish("a", "`finish` returns all new tokens.")
     for _ in range(2):
         beside.step(PUT_BACK)
     for blocks, size, prompts in (
@@ -699,14 +699,13 @@ def test_the_last_that_came_is_put_back(student, rng):
         for _ in range(blocks * size - sum(prompts[:1])):
             beside.step(PUT_BACK)
         first = beside.right.here[0][0]
-        beside.finish(first, "`finish` returns all new tokens that were said.")
+        beside.finish(first, "`finish` returns all new tokens.")
         beside.step(f"{PUT_BACK} It comes again in the order of coming.")
         if len(beside.right.here) > 1:
             last = beside.right.here[-1][0]
             beside.finish(
                 last,
-                "`finish` returns all new tokens that were said, before a request was put back and"
-                " after.",
+                "`finish` returns all new tokens, before a request was put back and after.",
             )
             beside.state("Who was put back holds no block that could be given back twice.")
 
@@ -719,8 +718,7 @@ def test_a_long_afternoon(student, rng):
             for name in [one[0] for one in beside.right.here if one[1] + one[2] >= room]:
                 beside.finish(
                     name,
-                    "`finish` returns all new tokens that were said, before a request was put back"
-                    " and after.",
+                    "`finish` returns all new tokens, before a request was put back and after.",
                 )
             if whole(rng, 0, 2) == 0 or not beside.right.here:
                 beside.add(f"r{turn}", whole(rng, 1, max(1, room // 3)))
@@ -729,9 +727,7 @@ def test_a_long_afternoon(student, rng):
                 (
                     beside.abort
                     if turn % 2
-                    else lambda name: beside.finish(
-                        name, "`finish` returns all new tokens that were said."
-                    )
+                    else lambda name: beside.finish(name, "`finish` returns all new tokens.")
                 )(beside.right.here[place][0])
             beside.step(
                 f"In a long script something goes wrong that the short ones do not show. {PUT_BACK}"

@@ -239,7 +239,7 @@ def test_only_what_may_become_a_stop_text_is_held_back(student, rng):
     rule = (
         "Held back is the longest end of the text that is the beginning of a stop text, and nothing"
         " else; as soon as it cannot become one any more, it is returned, but for what may begin"
-        " one anew."
+        " another one."
     )
     for pieces, stop, ids in (
         ([b"Hi", b" Us", b"ual"], ["User:"], [0, 1, 2]),

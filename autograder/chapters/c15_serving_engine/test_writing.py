@@ -13,7 +13,7 @@ writing_a_test = exercise(
     function="test_load",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/load#four-numbers-and-whose-they-are",
+    see=f"{BOOK}/load#five-numbers-and-whose-they-are",
     withhold=OURS | RIVALS,
 )
 
@@ -51,7 +51,7 @@ def test_a_test_stops_the_wrong_tail(student, rng):
         student,
         "tail",
         rng,
-        "A report passes your test that gives another place in the order, the mean, or leaves"
+        "A report passes your test that gives another rank in the order, the mean, or leaves"
         " failed requests out: ask with every number of requests up to 60, some and none failed.",
     )
 
@@ -71,7 +71,7 @@ def test_a_test_stops_wrong_tokens(student, rng):
 short_answer(
     "15.faster",
     points=4,
-    see=f"{BOOK}/scheduling#measured-equal-memory-equal-answers",
+    see=f"{BOOK}/scheduling#equal-memory-equal-answers",
     rubric={
         "rival": (
             1,
@@ -140,8 +140,8 @@ short_answer(
             " answers? For which lengths and arrivals, on which model and GPU? The 2.2 comes from"
             " sharing the blocks of a prompt among several samples and beams: who sends one prompt"
             " for one answer shares nothing. By exercise 1, answers of 8, 4, 3, 1 in two slots need"
-            " 8 steps and not 11; answers of equal length need the same number either way. Beside"
-            " tokens a second I want the p95 of the first token from when the request was due, the"
+            " 8 steps and not 11; answers of equal length need the same number either way. Next to"
+            " throughput I want the p95 of the first token from when the request was due, the"
             " time between tokens, and how many failed, at a stated rate.",
             {"rival": 1, "load": 1, "cases": 1, "user": 1},
             "All four rows, each concrete.",

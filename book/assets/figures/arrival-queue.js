@@ -39,16 +39,16 @@ window.w2s.register("arrival-queue", function (stage, data, tools) {
     tools.set(picture.node, { viewBox: `0 0 ${width} 210`, width });
     axis.show({ x: tools.scale([0, end], [36, width - 14]), y: tools.scale([0, Math.max(4, most)], [166, 22]), box: [36, 22, width - 14, 166], many: [width / 110, 3], lines: [{ points: line, hue: now.loop === "open" ? "blue" : "orange" }] });
     waits.show([{ label: "mean", value: first, hue: "blue" }, { label: "95 of 100 within", value: p95, hue: "orange" }, { label: "the longest", value: sorted[count - 1], hue: "grey" }]);
-    served.show([{ label: "places in use", value: 100 * busy, hue: "green" }, { label: `within ${patience} steps`, value: 100 * inTime, hue: "blue" }], { most: 100 });
+    served.show([{ label: "slots in use", value: 100 * busy, hue: "green" }, { label: `within ${patience} steps`, value: 100 * inTime, hue: "blue" }], { most: 100 });
     picture.name(`At most ${most} of ${count} requests wait at once.`);
-    tools.say(`${now.loop === "open" ? `Open, ${now.load} % load` : `Closed, ${now.clients} ${now.clients === 1 ? "client" : "clients"}`}, ${now.places} ${now.places === 1 ? "place" : "places"}: first token after ${first.toFixed(1)} steps in the mean, `
-      + `95 of 100 within ${p95.toFixed(1)}. ${(100 * busy).toFixed(0)} % of places in use; ${(100 * inTime).toFixed(0)} % of users have a first token within ${patience} steps; at most ${most} wait at once.`);
+    tools.say(`${now.loop === "open" ? `Open, ${now.load} % load` : `Closed, ${now.clients} ${now.clients === 1 ? "client" : "clients"}`}, ${now.places} ${now.places === 1 ? "slot" : "slots"}: first token after ${first.toFixed(1)} steps in the mean, `
+      + `95 of 100 within ${p95.toFixed(1)}. ${(100 * busy).toFixed(0)} % of slots in use; ${(100 * inTime).toFixed(0)} % of users have a first token within ${patience} steps; at most ${most} wait at once.`);
     Object.assign(stage.dataset, { ...now, first, p95, busy, in: inTime, most, end });
   }
   const slider = (key, label, [min, max], text = String) => tools.slider({ label, min, max, value: now[key], text, oninput(value) { now[key] = value; draw(); } });
   const load = slider("load", "Load", data.loads, (value) => `${value} %`), clients = slider("clients", "Clients", data.clients), loop = tools.choice({ legend: "Requests come", value: now.loop,
     options: [{ key: "open", label: "by a clock (open)" }, { key: "closed", label: "after the last answer (closed)" }], onchange(key) { now.loop = key; draw(); } });
-  stage.append(tools.bar(loop), tools.bar(load, clients, slider("places", "Places", data.places)), picture.node, tools.el("p", { class: "w2s-cut-name" }, "Steps to the first token"), waits.node,
+  stage.append(tools.bar(loop), tools.bar(load, clients, slider("places", "Batch slots", data.places)), picture.node, tools.el("p", { class: "w2s-cut-name" }, "Steps to the first token"), waits.node,
     tools.el("p", { class: "w2s-cut-name" }, "The operator, and the users"), served.node);
   tools.onWidth((pixels) => { width = pixels; draw(); });
 });

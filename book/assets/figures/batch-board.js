@@ -56,8 +56,8 @@ window.w2s.register("batch-board", function (stage, data, tools) {
     line.fit(Math.max(width, 90 + 18 * steps.length));
     line.name(`${all.length} requests over ${steps.length} steps.`);
     const places = steps.length * slots, used = steps.reduce((sum, { busy }) => sum + busy, 0), said = all.reduce((sum, { answer }) => sum + answer, 0);
-    tools.say(`${manner === "static" ? "Static" : "Continuous"}, ${slots} slots, ${budget} tokens a step, prompts ${pieces}: ${steps.length} steps for ${said} tokens of answers. `
-      + `${used} of ${places} places were busy. The largest step reads ${most} tokens. First tokens come ${firsts.join(", ")} steps after their request${gaps.some(Boolean) ? `; decoding was held up for ${gaps.join(", ")} steps` : ""}.`);
+    tools.say(`${manner === "static" ? "Static" : "Continuous"}, ${slots} slots, ${budget} tokens per step, prompts ${pieces}: ${steps.length} steps for ${said} tokens of answers. `
+      + `${used} of ${places} slots were busy. The largest step computes ${most} tokens. First tokens come ${firsts.join(", ")} steps after their request${gaps.some(Boolean) ? `; decoding was held up for ${gaps.join(", ")} steps` : ""}.`);
     Object.assign(stage.dataset, { manner, slots, budget, pieces, steps: steps.length, busy: used, most, read, firsts: firsts.join(" "), held: gaps.join(" "), marks: all.map((one) => one.marks.map((mark) => mark[0]).join("")).join("/") });
   }
   function read(text) {
@@ -77,7 +77,7 @@ window.w2s.register("batch-board", function (stage, data, tools) {
   const places = tools.slider({ label: "Slots", min: 1, max: 6, value: slots, oninput(value) { slots = value; show(); } });
   const tokens = tools.slider({ label: "Budget", min: 6, max: 32, value: budget, text: (value) => `${value} tokens a step`, oninput(value) { budget = value; show(); } });
   stage.append(tools.bar(picks), tools.bar(field), tools.bar(manners, cuts), tools.bar(places, tokens), area,
-    tools.legend([{ label: "a piece of a prompt, its tokens", mark: 1, hue: "yellow" }, { label: "tokens said", mark: 1, hue: "blue" }, { label: "held up although it runs", mark: 1, hue: "orange" }, { label: "in the queue", mark: 1, hue: "grey" }]).node);
+    tools.legend([{ label: "a piece of a prompt, its tokens", mark: 1, hue: "yellow" }, { label: "tokens generated", mark: 1, hue: "blue" }, { label: "held up although it runs", mark: 1, hue: "orange" }, { label: "in the queue", mark: 1, hue: "grey" }]).node);
   show();
   tools.onWidth((pixels) => { width = pixels; show(); });
 });

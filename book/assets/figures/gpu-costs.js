@@ -32,15 +32,15 @@ window.w2s.register("gpu-costs", function (stage, data, tools) {
     }
     for (const [n, value] of known) { const node = tools.mark({ hue: "orange", mark: 1 }); axis.node.append(node); tools.move(node, x(log(n)), y(value)); }
     const last = found[found.length - 1], best = found.reduce((one, other) => (other.total < one.total ? other : one)), count = 2 ** now.batch;
-    parts.show(["weights", "cache", "sums"].map((label, k) => ({ label, value: last.parts[k], hue: ["blue", "green", "grey"][k] })));
-    picture.name(`${model.label}: from ${found[0].total.toFixed(1)} to ${last.total.toFixed(1)} milliseconds a step.`);
+    parts.show(["weights", "cache", "all-reduces"].map((label, k) => ({ label, value: last.parts[k], hue: ["blue", "green", "grey"][k] })));
+    picture.name(`${model.label}: from ${found[0].total.toFixed(1)} to ${last.total.toFixed(1)} milliseconds per step.`);
     tools.say(`${model.label}, ${count} ${count === 1 ? "sequence" : "sequences"}: ${found.map(({ n, total }) => `${total.toFixed(2)} ms on ${n}`).join(", ")}; least on ${best.n}. `
       + (known.length ? `Published: ${known.map(([n, value]) => `${value.toFixed(2)} ms on ${n}`).join(", ")}.` : "Nothing is published for this batch in that table."));
     Object.assign(stage.dataset, { ...now, totals: JSON.stringify(found.map(({ total }) => total)), best: best.n });
   }
   const slide = (label, key, min, max, text) => tools.slider({ label, min, max, value: now[key], text, oninput(value) { now[key] = value; draw(); } });
   const picks = tools.choice({ legend: "Model", value: now.model, options: data.sizes.map(({ key, label }) => ({ key, label })), onchange(key) { now.model = key; draw(); } });
-  stage.append(tools.bar(picks), tools.bar(slide("Sequences", "batch", 0, 8, (value) => String(2 ** value)), slide("Share of the bandwidth", "share", 40, 100, (value) => `${value} %`), slide("Time of a sum", "sum", 0, 100, (value) => `${value} µs`)),
+  stage.append(tools.bar(picks), tools.bar(slide("Sequences", "batch", 0, 8, (value) => String(2 ** value)), slide("Fraction of the bandwidth", "share", 40, 100, (value) => `${value} %`), slide("Time of an all-reduce", "sum", 0, 100, (value) => `${value} µs`)),
     picture.node, tools.legend([{ label: "cost model", hue: "blue", mark: 0 }, { label: "published", hue: "orange", mark: 1 }]).node, tools.el("p", { class: "w2s-cut-name" }, `Where the time goes on ${data.sizes[0].gpus.at(-1).n} GPUs: reading weights, reading keys and values, adding up`), parts.node);
   tools.onWidth((pixels) => { width = pixels; draw(); });
 });

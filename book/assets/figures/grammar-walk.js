@@ -16,10 +16,10 @@ window.w2s.register("grammar-walk", function (stage, data, tools) {
     const step = now.steps[at], wanted = step.top[0];
     row.replaceChildren(...now.steps.map((one, i) => el("span", { class: "w2s-token" + (i === at ? " is-centre" : i < at ? " is-near" : "") }, i <= at ? seen(one.token) : "·")));
     const shown = step.top.some(({ token }) => token === step.token) ? step.top : step.top.concat({ token: step.token, p: step.p, allowed: true });
-    bars.show(shown.map((one) => ({ label: seen(one.token), value: one.p, hue: one.allowed ? "green" : "grey", note: one.token === step.token ? "said" : one.allowed ? "allowed" : "no" })), { most: 1 });
-    note.textContent = `Asked in words only, it said: ${now.words.replaceAll("\n", " ⏎ ")}`;
+    bars.show(shown.map((one) => ({ label: seen(one.token), value: one.p, hue: one.allowed ? "green" : "grey", note: one.token === step.token ? "chosen" : one.allowed ? "allowed" : "no" })), { most: 1 });
+    note.textContent = `Asked in words only, it answered: ${now.words.replaceAll("\n", " ⏎ ")}`;
     tools.say(`Token ${at + 1} of ${now.steps.length}: the grammar allows ${step.allowed.toLocaleString("en")} of ${data.vocabulary.toLocaleString("en")} tokens, and the model gives these ${(100 * step.mass).toFixed(step.mass < 0.01 ? 3 : 1)} % together. `
-      + `It would have said "${seen(wanted.token)}" with ${(100 * wanted.p).toFixed(0)} %. ${wanted.allowed ? "That is allowed" : "That is forbidden"}, and "${seen(step.token)}" is said.`);
+      + `It would have generated "${seen(wanted.token)}" with ${(100 * wanted.p).toFixed(0)} %. ${wanted.allowed ? "That is allowed" : "That is forbidden"}, and "${seen(step.token)}" is generated.`);
     Object.assign(stage.dataset, { example: now.key, at, allowed: step.allowed, token: step.token, agrees: wanted.token === step.token });
   }
   function begin() {
@@ -29,7 +29,7 @@ window.w2s.register("grammar-walk", function (stage, data, tools) {
   }
   function judge(text) {
     const left = data.forms.filter((one) => one.startsWith(text)), next = [...new Set(left.map((one) => one[text.length] ?? "the end"))];
-    own.textContent = left.length ? `"${text}" may go on with: ${next.join("  ")}. ${left.length} ${left.length > 1 ? "answers begin" : "answer begins"} so.` : `No answer of this form begins with "${text}".`;
+    own.textContent = left.length ? `"${text}" may continue with: ${next.join("  ")}. ${left.length} ${left.length > 1 ? "answers begin" : "answer begins"} so.` : `No answer of this form begins with "${text}".`;
     Object.assign(stage.dataset, { own: text, left: left.length });
   }
   const field = tools.textField({ label: "Your own beginning", value: data.forms[0].slice(0, 9), most: 40, oninput: judge });

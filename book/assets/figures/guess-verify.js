@@ -31,21 +31,21 @@ window.w2s.register("guess-verify", function (stage, data, tools) {
   }
   function show() {
     const [comes, share] = expected(), wrong = Math.max(...comes.map((one, i) => Math.abs(one - p[i]))) > 1e-9;
-    bars.show(p.flatMap((one, i) => [{ label: `${NAMES[i]}: model p`, value: one, hue: "blue" }, { label: "draft q", value: q[i], hue: "orange" }, { label: "both: kept", value: Math.min(one, q[i]), hue: "green" },
-      { label: "said", value: counts ? counts[i] / DRAWS : comes[i], hue: "purple" }]), { most: 1 });
+    bars.show(p.flatMap((one, i) => [{ label: `${NAMES[i]}: target p`, value: one, hue: "blue" }, { label: "draft q", value: q[i], hue: "orange" }, { label: "both: accepted", value: Math.min(one, q[i]), hue: "green" },
+      { label: "output", value: counts ? counts[i] / DRAWS : comes[i], hue: "purple" }]), { most: 1 });
     const tokens = share < 1 ? (1 - share ** (k + 1)) / (1 - share) : k + 1, speed = tokens / (1 + k * cost);
-    note.textContent = `${counts ? "Said: of 1,000 draws." : "Said: in the long run."} With ${k} ${k > 1 ? "guesses" : "guess"} of this kind, ${tokens.toFixed(2)} tokens a pass. If a guess costs ${cost.toFixed(2)} of a pass: ${speed.toFixed(2)} times as fast as without.`;
-    tools.say(`${data.rules.find(({ key }) => key === rule).label}: ${(100 * share).toFixed(1)} % of the guesses are kept. Said in the long run ${comes.map((one) => one.toFixed(3)).join(", ")}, wanted ${p.map((one) => one.toFixed(3)).join(", ")}: ${wrong ? "not the same" : "the same"}.`
-      + (counts ? ` In 1,000 draws ${counts.map((one) => (one / DRAWS).toFixed(3)).join(", ")}, ${kept} kept.` : ""));
+    note.textContent = `${counts ? "Output: of 1,000 draws." : "Output: in the long run."} With ${k} ${k > 1 ? "draft tokens" : "draft token"} of this kind, ${tokens.toFixed(2)} tokens per pass. If a draft token costs ${cost.toFixed(2)} of a pass: ${speed.toFixed(2)} times as fast as without.`;
+    tools.say(`${data.rules.find(({ key }) => key === rule).label}: ${(100 * share).toFixed(1)} % of the draft tokens are accepted. Output in the long run ${comes.map((one) => one.toFixed(3)).join(", ")}, wanted ${p.map((one) => one.toFixed(3)).join(", ")}: ${wrong ? "not the same" : "the same"}.`
+      + (counts ? ` In 1,000 draws ${counts.map((one) => (one / DRAWS).toFixed(3)).join(", ")}, ${kept} accepted.` : ""));
     Object.assign(stage.dataset, { rule, p: p.map((one) => one.toFixed(4)).join(" "), q: q.map((one) => one.toFixed(4)).join(" "), share: share.toFixed(4), comes: comes.map((one) => one.toFixed(4)).join(" "), counts: counts ? counts.join(" ") : "", tokens: tokens.toFixed(3), speed: speed.toFixed(3) });
   }
   const fresh = () => { counts = null; show(); };
   const first = (shares, share) => { const others = shares.slice(1).reduce((a, b) => a + b, 0); return shares.map((one, i) => (i ? (others > 1e-9 ? one / others : 1 / (shares.length - 1)) * (1 - share) : share)); };
   const percent = (value) => `${value} %`;
-  const wanted = tools.slider({ label: `The model's share of "${NAMES[0]}"`, min: 0, max: 100, step: 5, value: 100 * p[0], text: percent, oninput(value) { p = first(p, value / 100); fresh(); } });
-  const guessed = tools.slider({ label: "The draft's share of it", min: 0, max: 100, step: 5, value: 100 * q[0], text: percent, oninput(value) { q = first(q, value / 100); fresh(); } });
+  const wanted = tools.slider({ label: `The target's probability of "${NAMES[0]}"`, min: 0, max: 100, step: 5, value: 100 * p[0], text: percent, oninput(value) { p = first(p, value / 100); fresh(); } });
+  const guessed = tools.slider({ label: "The draft's probability of it", min: 0, max: 100, step: 5, value: 100 * q[0], text: percent, oninput(value) { q = first(q, value / 100); fresh(); } });
   const many = tools.slider({ label: "Guesses a pass", min: 1, max: data.most, value: k, oninput(value) { k = value; show(); } });
-  const price = tools.slider({ label: "A guess costs", min: data.cost[0], max: data.cost[2], step: 0.05, value: cost, text: (value) => `${value.toFixed(2)} of a pass`, oninput(value) { cost = value; show(); } });
+  const price = tools.slider({ label: "A draft token costs", min: data.cost[0], max: data.cost[2], step: 0.05, value: cost, text: (value) => `${value.toFixed(2)} of a pass`, oninput(value) { cost = value; show(); } });
   stage.append(tools.bar(tools.choice({ legend: "Distributions", value: now.key, options: data.examples.map(({ key, label }) => ({ key, label })), onchange(key) {
     now = data.examples.find((one) => one.key === key); [p, q] = [now.p, now.q]; wanted.set(100 * p[0]); guessed.set(100 * q[0]); fresh();
   } })), tools.bar(wanted, guessed), tools.bar(tools.choice({ legend: "What is done", value: rule, options: data.rules, onchange(key) { rule = key; fresh(); } })), tools.bar(many, price),

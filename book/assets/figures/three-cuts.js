@@ -36,13 +36,13 @@ window.w2s.register("three-cuts", function (stage, data, tools) {
     const many = `${now.batches} micro-${now.batches === 1 ? "batch" : "batches"}`;
     drawn.name(`${many} cut ${cut}, done after ${all.toFixed(1)} units.`);
     tools.say(`Cut ${cut}, ${many}: the first is done after ${first.toFixed(2)} units, all after ${all.toFixed(2)}. `
-      + `The GPUs compute ${(100 * share).toFixed(0)} % of the time${now.cut === "layers" ? `; the bubble is ${gpus - 1} of ${gpus + now.batches - 1} places` : now.cut === "matrices" ? "; grey is adding up" : "; who has few tokens waits"}. On one GPU a micro-batch takes ${gpus}.`);
+      + `The GPUs compute ${(100 * share).toFixed(0)} % of the time${now.cut === "layers" ? `; the bubble is ${gpus - 1} of ${gpus + now.batches - 1} time slots` : now.cut === "matrices" ? "; grey is the all-reduce" : "; who has few tokens waits"}. On one GPU a micro-batch takes ${gpus}.`);
     Object.assign(stage.dataset, { ...now, first, all, share });
   }
   const choose = (legend, key, options) => tools.choice({ legend, value: now[key], options, onchange(next) { now[key] = next; draw(); } });
   const slide = (label, key, [min, max], text) => tools.slider({ label, min, max, value: now[key], text, oninput(next) { now[key] = next; draw(); } });
-  stage.append(tools.bar(choose("Cut", "cut", [{ key: "matrices", label: "by matrices" }, { key: "layers", label: "by layers" }, { key: "experts", label: "by experts" }])),
-    tools.bar(slide("Micro-batches", "batches", [1, most], String), slide("Sums, of the products", "sum", data.sums, (value) => `${value} %`)), tools.bar(choose("Tokens of the experts", "load", data.loads)), drawn.node,
+  stage.append(tools.bar(choose("Split", "cut", [{ key: "matrices", label: "by matrices" }, { key: "layers", label: "by layers" }, { key: "experts", label: "by experts" }])),
+    tools.bar(slide("Micro-batches", "batches", [1, most], String), slide("All-reduce, of the products", "sum", data.sums, (value) => `${value} %`)), tools.bar(choose("Tokens of the experts", "load", data.loads)), drawn.node,
     tools.el("p", { class: "w2s-cut-name" }, "Units of time"), used.node);
   tools.onWidth((pixels) => { drawn.fit(pixels); draw(); });
 });

@@ -29,11 +29,11 @@ window.w2s.register("trace-player", function (stage, data, tools) {
         who.length ? who.map((id) => name(id)[0].toUpperCase()).join("") : "·", " ", el("sub", {}, String(block)));
     }));
     line.show({ items: items(), now: step + 0.5 });
-    const read = Object.entries(row.tokens).map(([id, count]) => `${name(id)} ${count}${row.cached[id] ? ` (and finds ${row.cached[id]} in the cache)` : ""}`);
+    const read = Object.entries(row.tokens).map(([id, count]) => `${name(id)} ${count}${row.cached[id] ? ` (${row.cached[id]} cached)` : ""}`);
     queue.textContent = `Queue: ${row.waiting.map(name).join(", ") || "empty"}. Blocks, by the first letter of who holds them:`;
     const total = Object.values(row.tokens).reduce((sum, count) => sum + count, 0);
-    tools.say(`Budget ${budget}, ${slots} slots, ${blocks} blocks. Step ${step} of ${rows.length - 1} reads ${total} tokens: ${read.join(", ") || "none"}.`
-      + `${row.preempted.length ? ` ${row.preempted.map(name).join(", ")} gives up its blocks.` : ""}${row.finished.length ? ` ${row.finished.map(name).join(", ")} is done.` : ""} ${blocks - owners.size} blocks are free.`);
+    tools.say(`Budget ${budget}, ${slots} slots, ${blocks} blocks. Step ${step} of ${rows.length - 1} computes ${total} tokens: ${read.join(", ") || "none"}.`
+      + `${row.preempted.length ? ` ${row.preempted.map(name).join(", ")} is preempted.` : ""}${row.finished.length ? ` ${row.finished.map(name).join(", ")} is finished.` : ""} ${blocks - owners.size} blocks are free.`);
     Object.assign(stage.dataset, { key: key(), at: step, steps: rows.length, total, free: blocks - owners.size, kinds: ids.map((id) => kind(row, id) || "_").join("") });
   }
   function begin() {
@@ -48,9 +48,9 @@ window.w2s.register("trace-player", function (stage, data, tools) {
     if (tools.asStill) stepper.begin(); else stepper.go(Math.min(at, rows.length - 1));
   }
   const knob = (legend, options, value, take) => tools.choice({ legend, value: String(value), options: options.map((one) => ({ key: String(one), label: String(one) })), onchange(chosen) { take(Number(chosen)); begin(); } });
-  stage.append(tools.bar(knob("Budget, tokens a step", data.choices[0], budget, (value) => { budget = value; }), knob("Slots", data.choices[1], slots, (value) => { slots = value; }),
+  stage.append(tools.bar(knob("Budget, tokens per step", data.choices[0], budget, (value) => { budget = value; }), knob("Slots", data.choices[1], slots, (value) => { slots = value; }),
     knob("Blocks in the pool", data.choices[2], blocks, (value) => { blocks = value; })), holder, area, queue, pool,
-  tools.legend([{ label: "a piece of a prompt, or tokens computed again", mark: 1, hue: "yellow" }, { label: "d: one token", mark: 1, hue: "blue" }, { label: "x: preempted", mark: 1, hue: "purple" }, { label: "w: got nothing", mark: 1, hue: "orange" }, { label: "in the queue", mark: 1, hue: "grey" }]).node);
+  tools.legend([{ label: "prefill, or tokens recomputed", mark: 1, hue: "yellow" }, { label: "d: decode", mark: 1, hue: "blue" }, { label: "x: preempted", mark: 1, hue: "purple" }, { label: "w: no tokens", mark: 1, hue: "orange" }, { label: "in the queue", mark: 1, hue: "grey" }]).node);
   begin();
   tools.onWidth((pixels) => { width = pixels; line.fit(Math.max(width, 90 + 20 * rows.length)); });
 });

@@ -172,6 +172,39 @@ def test_clients_ask_for_a_form_by_openais_field_and_by_vllms(client):
     jsonschema.validate(json.loads("".join(piece.choices[0].text for piece in pieces)), SCHEMAS[1])
 
 
+@pytest.mark.parametrize(
+    "form, right",
+    [
+        ({"choice": ["river", "money"]}, lambda text: text in ("river", "money")),
+        ({"regex": "[0-9]{3}-[0-9]{4}"}, lambda text: re.fullmatch("[0-9]{3}-[0-9]{4}", text)),
+        (
+            {"json": SCHEMAS[0]},
+            lambda text: jsonschema.validate(json.loads(text), SCHEMAS[0]) is None,
+        ),
+        ({"json": json.dumps(SCHEMAS[0])}, lambda text: json.loads(text) is not None),
+    ],
+)
+def test_vllms_current_field_holds_each_form(client, form, right):
+    answer = client.completions.create(
+        model="tiny", prompt="x", max_tokens=200, extra_body={"structured_outputs": form}
+    )
+    assert right(answer.choices[0].text)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"structured_outputs": {"regex": "a", "choice": ["a"]}},
+        {"structured_outputs": {}},
+        {"structured_outputs": {"regex": "a"}, "guided_choice": ["a"]},
+        {"structured_outputs": {"grammar": "root ::= a"}},
+    ],
+)
+def test_two_forms_none_or_an_unknown_one_in_vllms_field_are_refused(running, wrong):
+    answer = running.post("/v1/completions", json={"model": "tiny", "prompt": "x", **wrong})
+    assert answer.status_code == 400 and running.is_idle
+
+
 def test_two_forms_or_a_broken_one_are_refused_with_the_field_named(running):
     body = {"model": "tiny", "prompt": "x"}
     answer = running.post(
