@@ -169,11 +169,10 @@ class BlockManager:
     def grow(self, sequence: Sequence, num_tokens: int) -> list[tuple[int, int]]:
         """Take the blocks for the next `num_tokens` tokens.
 
-        Returns the copies to be made, (from, to), before writing.
-
-        OutOfBlocks, with nothing changed, if there are too few.
+        Returns the copies to be made before writing, (from, to). OutOfBlocks, with
+        nothing changed, if there are too few.
         """
-        needed = self.blocks_needed(sequence, num_tokens)
+        needed, table = self.blocks_needed(sequence, num_tokens), sequence.block_table
         if needed > self.num_free_blocks:
             raise OutOfBlocks(
                 f"{sequence.id} needs {needed} more blocks, {self.num_free_blocks} are"
@@ -182,13 +181,11 @@ class BlockManager:
         copies = []
         entry = self._shared_block(sequence)
         if entry is not None:
-            shared = sequence.block_table[entry]
-            sequence.block_table[entry] = self._take()
-            copies.append((shared, sequence.block_table[entry]))
-            self._let_go(shared)
-            needed -= 1
-        sequence.block_table.extend(self._take() for _ in range(needed))
-        if needed or copies:
+            copies.append((table[entry], self._take()))
+            self._let_go(table[entry])
+            table[entry] = copies[0][1]
+        table.extend(self._take() for _ in range(needed - len(copies)))
+        if needed:
             sequence.table_version += 1
         return copies
 

@@ -1453,6 +1453,11 @@ DATA["prefix-tree"] = {
     "most": 4,
     "chats": ["a b c d e", "a b c d f g", "x y c d e", "c d a b"],
 }
+DATA["radix-tree"] = {
+    "task": "Step through the prompts.",
+    "size": 2,
+    "prompts": ["a b c d e f", "a b c d g h", "a b x y", "p q r s t", "a b c d g h i j"],
+}
 DATA["table-walk"] = {
     "blocks": 6,
     "size": 2,

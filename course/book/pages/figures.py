@@ -149,6 +149,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "cache-places": {"texts", "longest", "size", "bytes"},
     "block-pool": {"blocks", "size", "room", "runs"},
     "prefix-tree": {"size", "chats", "most"},
+    "radix-tree": {"task", "size", "prompts"},
     "table-walk": {"blocks", "size", "table", "words", "weights", "values"},
     "file-header": {"files"},
     "block-rounding": {"rows"},
