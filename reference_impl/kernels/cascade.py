@@ -1,7 +1,7 @@
 """Attention of many sequences to a prefix that they share, read once for all of them.
 
-Ye et al. 2024 (cascade inference) and 2025 (FlashInfer), section 3.1: the output over a
-set of keys, together with the log-sum-exp of its scores, is a state; the states of two
+FlashInfer 2024 (cascade inference), Ye et al. 2025, section 3.1: the output over a set
+of keys, together with the log-sum-exp of its scores, is a state; the states of two
 sets merge into the state of their union. So the shared prefix is one attention with the
 queries of all sequences as rows, the rest is paged attention, and a merge joins them.
 

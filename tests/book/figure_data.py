@@ -1458,6 +1458,13 @@ DATA["radix-tree"] = {
     "size": 2,
     "prompts": ["a b c d e f", "a b c d g h", "a b x y", "p q r s t", "a b c d g h i j"],
 }
+DATA["window-blocks"] = {
+    "task": "Move the tokens.",
+    "size": 4,
+    "most": 40,
+    "at": 24,
+    "groups": [{"label": "full", "window": None}, {"label": "local", "window": 8}],
+}
 DATA["table-walk"] = {
     "blocks": 6,
     "size": 2,

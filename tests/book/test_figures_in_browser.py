@@ -376,6 +376,7 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("prefix-tree", "input:checked >> nth=1", "ArrowRight"),
             ("radix-tree", "button:has-text('Step')", "Enter"),
             ("radix-tree", "button:has-text('Insert')", "Enter"),
+            ("window-blocks", "input[type=range] >> nth=0", "ArrowRight"),
             ("block-pool", "button:has-text('Step')", "Enter"),
             ("block-pool", "button:has-text('New text')", "Enter"),
             ("block-pool", "input:checked >> nth=1", "ArrowRight"),
@@ -2811,6 +2812,20 @@ def test_the_tree_of_prompts_is_the_radix_tree_of_the_engine(show):
         assert int(stage.get_attribute("data-matched")) == matched
         assert json.loads(stage.get_attribute("data-tree")) == drawn(tree._root)[1]
     assert int(stage.get_attribute("data-computed")) == len(tree._node_of)
+
+
+def test_blocks_behind_the_window_are_those_that_the_block_manager_gives_up(show):
+    page, data = show("window-blocks"), DATA["window-blocks"]
+    stage, window = page.locator(".w2s-stage"), data["groups"][1]["window"]
+    blocks = [BlockManager(64, data["size"], window=one) for one in (None, window)]
+    texts = [Sequence("a", [0] * data["most"], SamplingParams(max_tokens=1)) for _ in blocks]
+    for tokens in range(1, data["most"] + 1):
+        for manager, text in zip(blocks, texts, strict=True):
+            manager.grow(text, 1)
+            manager.commit(text, 1)
+        page.locator("input[type=range] >> nth=0").fill(str(tokens))
+        held = " ".join(str(64 - manager.num_free_blocks) for manager in blocks)
+        assert stage.get_attribute("data-held") == held
 
 
 @pytest.mark.parametrize("shares", [1, 2, 3, 6])

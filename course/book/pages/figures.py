@@ -150,6 +150,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "block-pool": {"blocks", "size", "room", "runs"},
     "prefix-tree": {"size", "chats", "most"},
     "radix-tree": {"task", "size", "prompts"},
+    "window-blocks": {"task", "size", "most", "at", "groups"},
     "table-walk": {"blocks", "size", "table", "words", "weights", "values"},
     "file-header": {"files"},
     "block-rounding": {"rows"},
