@@ -2831,7 +2831,7 @@ def test_blocks_behind_the_window_are_those_that_the_block_manager_gives_up(show
 @pytest.mark.parametrize("shares", [1, 2, 3, 6])
 def test_shares_of_a_walk_give_the_twins_answer_and_a_plain_mean_another(show, shares):
     page, data = show("table-walk"), DATA["table-walk"]
-    page.get_by_role("slider", name="Shares").fill(str(shares))
+    page.get_by_role("slider", name="Splits").fill(str(shares))
     rounds = -(-len(data["words"]) // shares)
     page.get_by_role("slider", name="Rounds").fill(str(rounds))
     stage = page.locator(f".w2s-stage[data-at='{rounds}'][data-shares='{shares}']")

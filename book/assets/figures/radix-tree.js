@@ -36,24 +36,25 @@ window.w2s.register("radix-tree", function (stage, data, tools) {
   const plain = (node) => [node.run.map((one) => one.words), node.children.map(plain)];
 
   function draw() {
-    const { root, latest, computed } = grow(at), parts = [], tall = 40, indent = Math.min(34, wide / 14);
+    const { root, latest, computed } = grow(at), parts = [], tall = 30, indent = Math.min(34, wide / 14);
     let y = 6;
-    (function show(node, depth) {
+    (function show(node, depth, top) {
       let x = 10 + depth * indent;
       if (node.run.length) {
         const from = y;
         node.run.forEach((one) => {
           const need = Math.max(46, one.words.length * 7.3 + 14), here = latest.path.includes(one);
           if (x + need > wide && x > 10 + depth * indent) { x = 10 + depth * indent; y += tall; }
-          parts.push(svg("rect", { class: `w2s-tile${here ? (one.by < at - 1 ? " is-gone" : " is-held") : ""}`, x, y, width: need - 4, height: 30, rx: 4 }),
-            svg("text", { class: "w2s-count", x: x + need / 2 - 2, y: y + 20, "font-size": 13 }, one.words));
+          parts.push(svg("rect", { class: `w2s-tile${here ? (one.by < at - 1 ? " is-gone" : " is-held") : ""}`, x, y, width: need - 4, height: 24, rx: 4 }),
+            svg("text", { class: "w2s-count", x: x + need / 2 - 2, y: y + 17, "font-size": 13 }, one.words));
           x += need;
         });
-        if (depth) parts.push(svg("path", { class: "w2s-edge", fill: "none", stroke: "currentColor", "stroke-opacity": 0.5, d: `M${10 + (depth - 1) * indent + 8} ${from - 9}V${from + 15}H${10 + depth * indent - 2}` }));
+        if (depth) parts.push(svg("path", { class: "w2s-edge", fill: "none", stroke: "currentColor", "stroke-opacity": 0.5, d: `M${10 + (depth - 1) * indent + 8} ${top}V${from + 12}H${10 + depth * indent - 2}` }));
         y += tall;
       }
-      node.children.forEach((child) => show(child, node === root ? 0 : depth + 1));
-    })(root, 0);
+      const below = y - tall + 24;
+      node.children.forEach((child) => show(child, node === root ? 0 : depth + 1, below));
+    })(root, 0, 0);
     drawing.replaceChildren(...parts);
     set(picture.node, { viewBox: `0 0 ${wide} ${Math.max(6 * tall, y)}`, width: wide });
     const sent = prompts.slice(0, at).reduce((all, text) => all + cut(text).length, 0);

@@ -23,7 +23,7 @@ window.w2s.register("window-blocks", function (stage, data, tools) {
     }));
     set(picture.node, { viewBox: `0 0 ${wide} ${groups.length * tall}`, width: wide });
     const together = held.reduce((a, b) => a + b, 0), without = all * groups.length;
-    bars.show([{ label: "one table for all", value: without, hue: "grey" }, { label: "a table per group", value: together, hue: "blue" }], { most: blocks(most) * groups.length });
+    bars.show([{ label: "one table", value: without, hue: "grey" }, { label: "per group", value: together, hue: "blue" }], { most: blocks(most) * groups.length });
     picture.name(`${groups.length} groups of layers after ${tokens} tokens in blocks of ${size}: ${groups.map(({ label }, g) => `${label} hold ${held[g]} blocks`).join(", ")}.`);
     tools.say(`${tokens} tokens, a window of ${window_}. The next token attends to ${Math.min(tokens + 1, window_)} tokens in local layers. ${together} blocks are held by all groups, ${without} if all layers shared one table.`);
     Object.assign(stage.dataset, { tokens, window: window_, held: held.join(" "), together, without });
