@@ -92,40 +92,40 @@ progress("14")                                 # follows your checks
 # # Part 1. Cache memory and slots
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_pool-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. What is reserved?
+# ## 1. Reserved memory
 #
-# - **What it is for**: what is reserved and stays empty could have held other users. The authors of vLLM began with this count.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: exercise *predict_cache* of chapter 12.
-# - **Paper**: Kwon et al. (2023), sections 3.1 and 4.1.
+# **Why.** Memory that is reserved and stays empty could have served other requests. The authors of vLLM began with this count.
 #
-# **What to predict.** Some sequences are in a server's memory; `lengths` says how many tokens each has. The model has `layers` layers, `heads` heads of queries and `kv_heads` heads of keys and values, each with `head_dim` numbers of `bits` bits. A sequence either gets room for `room` tokens, or so many blocks of `block_size` tokens as it needs. Return a dictionary:
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Kwon et al. (2023), sections 3.1 and 4.1
 #
-# - `"token"`: the bytes that the cache keeps for one token, in all layers together;
-# - `"contiguous"`: the bytes reserved when every sequence has room for `room` tokens;
-# - `"paged"`: the bytes reserved in blocks. Blocks are not shared;
-# - `"empty"`: the share, a float from 0 to 1, of the **places in these blocks** that hold no token; 0.0 where there is no block.
+# A KV cache stores a key and a value per layer and KV head for every token. For $n$ sequences of lengths $T_i$, a contiguous cache reserves `room` slots each, and a paged cache as many blocks of $B$ slots as the sequence needs:
 #
-# **By hand.** Lengths 8, 4, 11 and 1, blocks of 4, room for 16; 30 layers, 9 heads over 3 of 64 numbers, 16 bits. *Token*: 2 · 30 · 3 · 64 · 2 = **23,040**. *Contiguous*: 64 places, **1,474,560**. *Paged*: 2 + 1 + 3 + 1 = 7 blocks, 28 places, **645,120**. *Empty*: 4 of 28 places, **.1429**.
+# $$ R_{\text{contiguous}} = n \cdot \text{room}, \qquad R_{\text{paged}} = B \sum_i \lceil T_i / B \rceil . $$
+#
+# Write `predict_pool(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits)`. The model has `layers` layers, `heads` query heads and `kv_heads` KV heads of dimension `head_dim`, stored in `bits` bits per value. Return a dictionary:
+#
+# - `"token"`: bytes per token, all layers together, an int;
+# - `"contiguous"`: bytes reserved in the contiguous cache, an int;
+# - `"paged"`: bytes reserved in blocks, which are not shared, an int;
+# - `"empty"`: the fraction of the **slots in these blocks** that hold no token, a float; 0.0 without blocks.
+#
+# **By hand.** Lengths 8, 4, 11 and 1, blocks of 4, room for 16; 30 layers, 9 query heads, 3 KV heads of dimension 64, 16 bits. *Token*: 2 · 30 · 3 · 64 · 2 = **23,040**. *Contiguous*: 64 slots, **1,474,560**. *Paged*: 2 + 1 + 3 + 1 = 7 blocks, 28 slots, **645,120**. *Empty*: 4 of 28 slots, **.1429**.
 #
 # **Rules**
-#
-# - A sequence of length 0 takes no block. It has its room all the same.
-# - The numbers may be large: count bytes in ints, no floats.
-#
-# **In**: `lengths` a list of 0 to 1000 ints, from 0 to `room`; `block_size` and `room` from 1 to a million, and a block may be larger than the room; the model's four numbers from 1 to 1024; `bits` 4, 8, 16 or 32; all bytes together are fewer than 2 to the 63rd. **Out**: a dictionary of three ints and a float.
+# 1. A sequence of length 0 takes no block. A contiguous cache reserves its room all the same.
+# 2. Bytes may exceed what a float holds exactly: count them in ints.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the model's numbers say what is kept for a token, and which one plays no part?
+# Which of the model's sizes say what is stored for a token, and which one plays no part?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# A token keeps a key and a value in each layer, for each head of keys. Blocks of one sequence: its length over `block_size`, rounded **up**; sum that over the sequences, times `block_size`, and you have the places. What is empty is 1 - tokens / places.
+# A token stores a key and a value in each layer, for each KV head. Blocks of one sequence: its length over `block_size`, rounded **up**. The sum over the sequences, times `block_size`, is the number of slots. What is empty is 1 - tokens / slots.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Groups of guests at tables of `size` seats, each group by itself.
 #
@@ -138,22 +138,27 @@ progress("14")                                 # follows your checks
 # `tables_for([5, 2], 4)` is 3 tables and 5 free seats.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `lengths` has 0 to 1000 ints, from 0 to `room`; `block_size` and `room` are from 1 to a million, and a block may be larger than the room; the model's four sizes are from 1 to 1024; `bits` is 4, 8, 16 or 32; all bytes together are fewer than $2^{63}$.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "predict_pool", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def predict_pool(lengths: list[int], block_size: int, room: int, layers: int, heads: int, kv_heads: int, head_dim: int, bits: int) -> dict[str, int | float]:
-    """Bytes of a token, bytes reserved in rooms and in blocks, and the share of the blocks' places that is empty."""
+    """Bytes per token, bytes reserved contiguously and in blocks, and the fraction of the blocks' slots that is empty."""
     ### BEGIN SOLUTION
     token = 2 * layers * kv_heads * head_dim * bits // 8
-    places = block_size * sum(-(-length // block_size) for length in lengths)
-    empty = (places - sum(lengths)) / places if places else 0.0
-    return {"token": token, "contiguous": token * room * len(lengths), "paged": token * places, "empty": empty}
+    slots = block_size * sum(-(-length // block_size) for length in lengths)
+    empty = (slots - sum(lengths)) / slots if slots else 0.0
+    return {"token": token, "contiguous": token * room * len(lengths), "paged": token * slots, "empty": empty}
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "predict_pool-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check(predict_pool)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_pool-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The first thousand of the King James Bible's verses in words, SmolLM2's cache. The blocks grow until each is the whole room; then the paged cache is the contiguous one.
+# The first thousand of the King James Bible's verses in words, SmolLM2's cache. The blocks grow until each is as long as the room; then the paged cache is the contiguous one.
 
 # %% nbgrader={"grade": false, "grade_id": "look-predict_pool", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from reference_impl.corpora import load
@@ -162,52 +167,58 @@ verses = [len(verse.split()) for verse in load("kjv").splitlines()[:1000]]
 for block_size in (1, 4, 16, 64, 256, 2048):
     found = attempt(predict_pool, verses, block_size, 2048, 30, 9, 3, 64, 16)
     if found is not None:
-        print(f"blocks of {block_size:>4}: {found['paged'] / 2**30:>6.2f} GiB in place of {found['contiguous'] / 2**30:.2f}; {found['empty']:.1%} of the places are empty")
+        print(f"blocks of {block_size:>4}: {found['paged'] / 2**30:>6.2f} GiB instead of {found['contiguous'] / 2**30:.2f}; {found['empty']:.1%} of the slots are empty")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "slots-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. Which place?
+# ## 2. Slots
 #
-# - **What it is for**: keys and values of a token are written to one number, its slot. Everything that reads or writes the cache begins with this line, and one place off is another user's text.
-# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
-# - **Needs**: `//` and `%`.
-# - **Paper**: Kwon et al. (2023), section 4.2; its figure 6.
+# **Why.** Every token's key and value are written to one index, its slot. Everything that reads or writes the cache begins with this line, and an index that is off by one is another user's text.
 #
-# **The idea.** A cache has blocks of `block_size` places, and its places are numbered through: block 0 has the first `block_size` of them, block 1 the next. A sequence's **table** lists its blocks: the first one holds its tokens 0 to `block_size` - 1, the second one those after. Write `slots(table, first, count, block_size)`: the places of `count` tokens of the sequence, from token `first` on.
+# **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4 · **Paper** Kwon et al. (2023), section 4.2 and figure 6
 #
-# **By hand.** Blocks of 4, the table [7, 2, 5]. Token 9 is in the third block of the table, block 5, at offset 1: place 5 · 4 + 1 = **21**. Tokens 2 to 5 are at **30, 31, 8, 9**.
+# A cache has blocks of $B$ slots, numbered through: block 0 has the first $B$ slots, block 1 the next. A sequence's **block table** lists its blocks in order; its first entry holds tokens 0 to $B - 1$, the next one those after:
+#
+# $$ \text{slot}(t) = \text{table}[\lfloor t / B \rfloor] \cdot B + t \bmod B . $$
+#
+# Write `slots(table, first, count, block_size)`: the slots of `count` tokens of the sequence, beginning with token `first`. `table` is int64 $(M)$, the result int64 `(count)`.
+#
+# **By hand.** Blocks of 4, the table [7, 2, 5]. Token 9 is in the third entry, block 5, at offset 1: slot 5 · 4 + 1 = **21**. Tokens 2 to 5 are in slots **30, 31, 8, 9**.
 #
 # **Rules**
-#
-# - The table may be longer than needed. Behind the sequence's blocks it may be filled up with -1: no token asked for stands there.
-#
-# **In**: `table` int64 $(M)$, $M$ from 1 to 300, block numbers up to $2^{40}$; `first` from 0 on; `count` from 1 to 5000; `block_size` from 1 to 300. **Out**: an int64 tensor of `count` places.
+# 1. The table may be longer than needed, and padded with -1 after the sequence's blocks. No token that is asked for lies there.
+# 2. Slots may be larger than $2^{31}$.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Write down for tokens 0 to 11 of the case by hand: which entry of the table, and which place in that block?
+# Write down for tokens 0 to 11 of the case by hand: which entry of the table, and which offset in that block?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `torch.arange(first, first + count)` are the tokens. Divided by the size, rounded down, each gives an entry of the table; the rest is the offset. A tensor of entries can index the table in one go.
+# `torch.arange(first, first + count)` are the tokens. Divided by the block size, rounded down, each gives an entry of the table; the remainder is the offset. A tensor of entries can index the table at once.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A novel was printed in booklets of so many pages, and the booklets stand in a shelf in some order. Which sheet is page p?
+# A novel was printed in booklets of so many pages, and the booklets lie on a shelf in some order. Which sheet is page p?
 #
 # ```python
-# def sheets(standing, pages, size):
-#     return [standing[page // size] * size + page % size for page in pages]
+# def sheets(lying, pages, size):
+#     return [lying[page // size] * size + page % size for page in pages]
 # ```
 #
 # `sheets([1, 0], [0, 3], 2)` is `[2, 1]`.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# $M$ is from 1 to 300, block numbers are up to $2^{40}$; `first` is 0 or more, `count` from 1 to 5000, `block_size` from 1 to 300.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "slots", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def slots(table: Int[Tensor, " M"], first: int, count: int, block_size: int) -> Int[Tensor, " count"]:
-    """Where in the cache these tokens of a sequence are."""
+    """The slots of these tokens of a sequence."""
     ### BEGIN SOLUTION
     tokens = torch.arange(first, first + count)
     return table[tokens // block_size] * block_size + tokens % block_size
@@ -231,45 +242,43 @@ for first, count in ((9, 1), (2, 4), (0, 12)):
 # # Part 2. Block manager and prefix caching
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "Blocks-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. Blocks, tables, counts
+# ## 3. Block manager
 #
-# - **What it is for**: this class is what an engine asks before it computes anything. It moves no numbers; it says whose block is whose. A slip in it hands one user's text to another.
-# - **Difficulty** 4 of 5 · **Time** 42 minutes · **Points** 12
-# - **Needs**: classes, dictionaries.
-# - **Paper**: Kwon et al. (2023), sections 4.2 to 4.4; its figures 6 and 8.
+# **Why.** An engine asks this class before it computes anything. It moves no data; it says which block belongs to which sequence. A slip here hands one user's text to another.
 #
-# **The idea.** There are `num_blocks` blocks of `block_size` places, numbered from 0. Write the class `Blocks(num_blocks, block_size)`. It is to have
+# **Difficulty** 4 of 5 · **Time** 42 minutes · **Points** 12 · **Paper** Kwon et al. (2023), sections 4.2 to 4.4, figures 6 and 8
 #
-# - `tables`: a dictionary from the name of each sequence to the list of its blocks, in the order of its tokens;
-# - `num_free`: how many blocks nobody holds, an int;
-# - `allocate(name, count)`: a new sequence of `count` tokens. It takes as many blocks as these need, and none for later. It returns nothing;
-# - `append(name)`: the sequence gets one more token, which will be written now. If all places of its blocks are used, it takes another block. If there is a place, but in a block that another sequence holds as well, then **the writer copies**: it takes a free block in its place, and only its own table changes. Then `append` returns the tuple `(old, new)`, the numbers of the two blocks: somebody will copy what stands there, before the token is written. Otherwise it returns None;
-# - `fork(name, child)`: a new sequence `child` with the same tokens as `name`. It takes no block: both hold the same ones. It returns nothing;
-# - `free(name)`: the sequence is gone, and its name with it. A block becomes free when **nobody** holds it any more. It returns nothing.
+# Sequences share blocks, and each block has a **reference count**: the number of block tables that contain it. A writer copies a shared block first (**copy-on-write**).
 #
-# **By hand.** `Blocks(8, 4)`. Allocate *a* with 6 tokens: 2 blocks, 6 free. Fork it to *b* and *c*: still 6 free. Append to *a*: its second block has room, but three hold it, so *a* takes a new one and returns (old, new): 5 free. Append to *b*: two hold the block, so it copies too: 4 free. Append to *c*: nobody else holds it now, so **None**. **4** blocks are held, and without sharing it would be 6.
+# Write the class `Blocks(num_blocks, block_size)`, with blocks numbered from 0, and
+#
+# - `tables`: a dictionary from each sequence's name to the list of its blocks, in the order of its tokens;
+# - `num_free`: how many blocks no sequence holds, an int;
+# - `allocate(name, count)`: a new sequence of `count` tokens. It takes as many blocks as these need, and none in advance. Returns None;
+# - `append(name)`: the sequence gets one more token, which is about to be written. If all slots of its blocks are used, it takes another block. If there is a slot, but in a block that another sequence holds as well, **the writer copies**: it exchanges the block for a free one in its own table, and `append` returns the tuple `(old, new)`. Otherwise it returns None;
+# - `fork(name, child)`: a new sequence `child` with the same tokens as `name`. It takes no block: both hold the same ones. Returns None;
+# - `free(name)`: the sequence and its name are removed. A block becomes free when **no** sequence holds it any more. Returns None.
+#
+# **By hand.** `Blocks(8, 4)`. Allocate *a* with 6 tokens: 2 blocks, 6 free. Fork it to *b* and *c*: still 6 free. Append to *a*: its second block has room, but three sequences hold it, so *a* takes a new one and returns (old, new): 5 free. Append to *b*: two hold the block, so it copies as well: 4 free. Append to *c*: no other sequence holds it now, so **None**. **4** blocks are held; without sharing it would be 6.
 #
 # **Rules**
-#
-# - *Refused* with a `ValueError`, itself and no class of your own: `allocate` and `append` when there are too few free blocks; `allocate` and `fork` under a name that is in use, its own included; `append`, `fork` and `free` of a name that is not there. After that **everything is as it was before**.
-# - Which free block is taken is yours to choose. A block that somebody holds is not free.
-# - A command changes the table of the sequence that it names, and no other. In it, only what the command needs changes: a block is exchanged for another only by the copy above.
-# - A sequence may have 0 tokens: its table is the empty list.
-# - When all places are used, the next token takes a new block and copies nothing, shared or not.
-#
-# **In**: `num_blocks` from 1 to 300, `block_size` from 1 to 20; names are any texts; at most 40 sequences are there at a time; `count` from 0 to 6000. Nobody writes into `tables` from outside.
+# 1. *Refused* with a `ValueError`: `allocate` and `append` when there are too few free blocks; `allocate` and `fork` under a name that is in use; `append`, `fork` and `free` of an unknown name. After that **everything is as it was before**.
+# 2. Any free block may be taken. A block that a sequence holds is not free.
+# 3. A command changes only the table of the sequence that it names, and there only what it needs to change.
+# 4. A sequence may have 0 tokens: its table is the empty list.
+# 5. When all slots are used, the next token takes a new block and copies nothing, shared or not.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What must you know about a block, beside whether it is free? And about a sequence, beside its table?
+# What must you know about a block, apart from whether it is free? And about a sequence, apart from its table?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Keep a list of free blocks, a number of holders for each block, and a length for each name; `num_free` may be a property. In each method first find out whether it must be refused, and only then change anything. In `append`: if the length is a multiple of the block's size, a new block (0 is such a multiple). Otherwise look at the last block: if it has more than one holder, lower its count, take another, and put it in the last place of the table. `fork` copies the list, and raises the count of each block.
+# Keep a list of free blocks, a reference count for each block, and a length for each name; `num_free` may be a property. In each method, first decide whether to refuse, and only then change anything. In `append`: if the length is a multiple of the block size, take a new block (0 is such a multiple). Otherwise check the last block: if its count is above 1, decrement it, take another block, and put it into the last entry of the table. `fork` copies the list and increments each reference count.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Copies of books, lent to readers who may read over each other's shoulder. A copy is back when its last reader has gone.
 #
@@ -293,6 +302,11 @@ for first, count in ((9, 1), (2, 4), (0, 12)):
 #                 del self.readers[copy]
 #                 self.here.append(copy)
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `num_blocks` is from 1 to 300, `block_size` from 1 to 20; names are any texts; at most 40 sequences exist at a time; `count` is from 0 to 6000. Nobody writes into `tables` from outside. `fork(name, name)` is refused like any name that is in use. The error is a `ValueError` itself, no class derived from it.
 #
 # </details>
 
@@ -392,36 +406,36 @@ if pool is not None:
             print(f"{method:>8} {names!s:<12} refused: {error}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "block_keys-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. A name for what stands in a block
+# ## 4. Keys for blocks
 #
-# - **What it is for**: a server with a long system prompt reads it once, if it can tell that a block already holds it. The name must fit the text and everything before it: a key of a token depends on all tokens before.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: `hashlib.sha256(...).digest()`.
-# - **Paper**: vLLM's design document on automatic prefix caching (2024); Zheng et al. (2024), section 3, for the same by a tree.
+# **Why.** A server computes a long system prompt once, if it can tell that a block already holds it. The key of a block must identify its tokens and everything before them, because keys and values depend on all tokens before.
 #
-# **The idea.** Write `block_keys(ids, block_size, salt)`: a list with a **key** for each full block of `ids`, in their order. Two keys are equal exactly when all three are the same: the salt, the tokens of the block, and all tokens before it. That holds within a call and between calls with the same `block_size`.
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** vLLM's design document on automatic prefix caching (2024); Zheng et al. (2024), section 3, for the same with a tree
 #
-# **By hand.** Blocks of 2. `[5, 1, 7, 7, 9]` has **2** keys; the 9 is in no full block. `[5, 1, 7, 7]` has the same two. `[1, 5, 7, 7]` shares none of them: its second block holds the same tokens, behind other ones. With another salt none is the same.
+# A chain of hashes gives each full block $i$ a key of constant length that depends on the whole prefix and on a **salt**:
+#
+# $$ h_0 = H(\text{salt}), \qquad h_i = H(h_{i-1} \,\|\, \text{tokens of block } i) . $$
+#
+# Write `block_keys(ids, block_size, salt)`: a list with a key for each full block of `ids`, in order. Two keys are equal exactly when the salt, the tokens of the block and all tokens before it are equal, within a call and between calls with the same `block_size`.
+#
+# **By hand.** Blocks of 2. `[5, 1, 7, 7, 9]` has **2** keys; the 9 is in no full block. `[5, 1, 7, 7]` has the same two. `[1, 5, 7, 7]` shares none of them: its second block holds the same tokens after different ones. With another salt none is equal.
 #
 # **Rules**
-#
-# - A key is a `bytes` of 32 to 64 bytes, however long the text is.
-# - Nobody must be able to make two texts with the same key: who can, reads another's answer. So take sha256 or the like, and all of its bytes. For md5 and sha1 such texts are known. Sums, checksums (`zlib.crc32`) and Python's `hash` are no such functions, and neither is a short one that is filled up.
-# - The salt belongs to a user or a firm: who has another salt finds nothing, and cannot even learn whether his guess at a text was right. It may be empty, and it may be any bytes.
-#
-# **In**: `ids` a list of 0 to 3000 ints, from 0 to $2^{40}$; `block_size` from 1 to 300; `salt` a `bytes` of 0 to 100. **Out**: a list of `bytes`.
+# 1. A key is a `bytes` of 32 to 64 bytes, however long the text is.
+# 2. Nobody must be able to construct two texts with the same key, or one customer would read another's answer: use SHA-256 or a hash of that strength, and all of its bytes. MD5, SHA-1, checksums and Python's `hash` are not of that strength.
+# 3. Requests with another salt match nothing. The salt may be empty and may be any bytes, so it must not be confused with tokens.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What would have to go into a key, so that it names all the text before it, and yet does not grow?
+# What has to go into a key so that it identifies all the text before it and yet does not grow?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# The key of the block before goes into the next one: `key = sha256(key + the block's tokens as bytes)`. At the start stands a hash of the salt, and what is hashed there begins with another byte than for a block: else somebody makes a salt that looks like a block. Give each token the same number of bytes (`int.to_bytes(8, "little")`), or a separator: as plain digits 1, 23 and 12, 3 are the same.
+# The key of the block before goes into the next one: `key = sha256(key + the block's tokens as bytes)`. Begin with a hash of the salt, and give what is hashed there another first byte than a block has: otherwise a salt could imitate a block. Give each token the same number of bytes (`int.to_bytes(8, "little")`), or a separator: as plain digits 1, 23 and 12, 3 are the same.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A stamp for each page of a diary, which fits all pages up to it.
 #
@@ -433,6 +447,11 @@ if pool is not None:
 #         found.append(stamp)
 #     return found
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `ids` has 0 to 3000 ints, from 0 to $2^{40}$; `block_size` is from 1 to 300; `salt` has 0 to 100 bytes. A short checksum that is repeated or padded to 32 bytes is no stronger than before.
 #
 # </details>
 
@@ -460,30 +479,27 @@ for ids, salt in (([5, 1, 7, 7, 9], b""), ([5, 1, 7, 7], b""), ([1, 5, 7, 7], b"
         print(f"{ids!s:<16} {salt!s:<16} {[key.hex()[:6] for key in found]}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "PrefixCache-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. Known beginnings
+# ## 5. Prefix cache
 #
-# - **What it is for**: a block that nobody holds keeps its content until the room is needed. So the next user with the same system prompt finds it read already, minutes later.
-# - **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 8
-# - **Needs**: exercise 3; an `OrderedDict` helps, a list is enough.
-# - **Paper**: vLLM's design document on automatic prefix caching (2024); Kwon et al. (2023), section 4.4.
+# **Why.** A block that no sequence holds keeps its content until its room is needed. The next user with the same system prompt finds it computed, minutes later.
 #
-# **The idea.** Write the class `PrefixCache(num_blocks, block_size)`. As in exercise 3 it has `tables`, a dictionary from names to lists of blocks, and `num_free`, the number of blocks that nobody holds. Its methods:
+# **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 8 · **Paper** vLLM's design document on automatic prefix caching (2024); Kwon et al. (2023), section 4.4
 #
-# - `begin(name, keys, length)`: a new sequence with a prompt of `length` tokens. `keys` are those of exercise 4: one for each full block of the prompt. It finds the **longest run of known blocks** at the beginning: the block known under the first key, the one under the second, and so on, up to the first key under which no block is known. These are its table now, and held by it, whether somebody else holds them or nobody does. It returns the number of **tokens** in them. **The last token of the prompt is never among them**: it must be read anyway, because the next token follows from it. So at most (`length` - 1) // `block_size` blocks are found;
-# - `take(name)`: one more block for the sequence, at the end of its table. It takes one that nobody holds: a block under no key, any of them, or, when all free blocks have a key, the one that **was given up longest ago**. Its old key is forgotten: nothing is known under it any more. It returns nothing;
-# - `know(name, place, key)`: the block at this place of the sequence's table is full now, and known under `key` from here on. If another block is known under this key already, nothing happens: the first one stays. It returns nothing;
-# - `release(name)`: the sequence is gone, and its name with it. It gives up its blocks **from the last to the first**. A block that nobody holds any more is free; it stays known. It returns nothing.
+# Free blocks are evicted in LRU order, and the end of a sequence before its beginning.
 #
-# **By hand.** `PrefixCache(3, 4)`. *a* begins with the keys x, y and length 8: it finds **0** tokens. It takes two blocks, which become known as x and y, and is released. *b* begins with x, y and length 8: it finds **4** tokens, not 8. It takes a block: the one that was never used, no key is lost. *c* begins with x, y and length 9: it finds **8**. Both are released, *b* first: it gives up only its own block, since *c* still holds x; *c* then gives up y, and x last. A new sequence that takes two blocks gets first *b*'s old one, which has no key, and then **y**: the end of a text goes before its beginning.
+# Write the class `PrefixCache(num_blocks, block_size)`. As in exercise 3 it has `tables`, a dictionary from names to lists of blocks, and `num_free`, the number of blocks that no sequence holds. Its methods:
+#
+# - `begin(name, keys, length)`: a new sequence with a prompt of `length` tokens. `keys` are those of exercise 4, one for each full block. It matches the **longest run of cached blocks**: the block cached under the first key, the one under the second, and so on, up to the first key that is not cached. These blocks are its table, and it holds them. Returns the number of **tokens** in them. **The last token of the prompt is never among them**, because its logits are needed: at most (`length` - 1) // `block_size` blocks are hits;
+# - `take(name)`: one more block at the end of the sequence's table. It takes a block that no sequence holds: one without a key, or, when all free blocks have a key, the **least recently released** one, whose key is removed from the cache. Returns None;
+# - `know(name, place, key)`: the block in entry `place` of the sequence's table is full, and cached under `key` from now on. If another block is cached under this key already, nothing changes. Returns None;
+# - `release(name)`: the sequence and its name are removed. It releases its blocks **from the last to the first**. A block that no sequence holds any more is free, and stays cached. Returns None.
+#
+# **By hand.** `PrefixCache(3, 4)`. *a* begins with the keys x, y and length 8: **0** tokens match. It takes two blocks, which are cached as x and y, and is released. *b* begins with x, y and length 8: **4** tokens match, not 8. It takes a block: the one that was never used, so no key is removed. *c* begins with x, y and length 9: **8** match. Both are released, *b* first: it frees only its own block, since *c* still holds x; *c* then frees y, and x last. A new sequence that takes two blocks gets first *b*'s old one, which has no key, and then **y**: the end of a sequence is evicted before its beginning.
 #
 # **Rules**
-#
-# - `take` raises a `ValueError`, itself and no class of your own, when no block is free. After that everything is as it was before.
-# - A block that somebody holds is neither given out nor forgotten. A block that was found again is no longer free, and when it is given up later, it was given up *then*.
-# - Each block has one key at most: `know` is never asked for a block that is known already, unless under the very key that it has. Keys come in the order of the blocks.
-# - `length` is at least 1, and the number of keys is `length` // `block_size`.
-#
-# **In**: `num_blocks` from 1 to 100, `block_size` from 1 to 20; names are texts that are not in use, and later in use, as they should be; keys are `bytes`, not empty. Nobody writes into `tables` from outside.
+# 1. `take` raises a `ValueError` when no block is free. After that everything is as it was before.
+# 2. A block that a sequence holds is neither allocated nor evicted. A block that was matched is no longer free, and when it is released later, that time counts.
+# 3. Each block has at most one key. `know` is called in the order of the blocks, and never for a cached block with another key than its own.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -492,10 +508,10 @@ for ids, salt in (([5, 1, 7, 7, 9], b""), ([5, 1, 7, 7], b""), ([1, 5, 7, 7], b"
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Four things: a number of holders for each block; a dictionary from key to block; one from block to key; and the free blocks **in the order in which they were given up**. When a block without a key becomes free, put it in front, the others at the back; `take` then takes from the front. `begin` looks up `keys[:(length - 1) // block_size]` until one is missing; for each block found, if nobody held it, take it out of the free ones.
+# Four things: a reference count for each block; a dictionary from key to block; one from block to key; and the free blocks **in the order in which they were released**. When a block without a key becomes free, put it at the front, the others at the back; `take` then takes from the front. `begin` looks up `keys[:(length - 1) // block_size]` until one is missing; a matched block with count 0 is removed from the free ones.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Cups at an office: a cup that was put down may be picked up again by its name, until somebody needs a cup and takes the one that has stood there longest.
 #
@@ -513,6 +529,11 @@ for ids, salt in (([5, 1, 7, 7, 9], b""), ([5, 1, 7, 7], b""), ([1, 5, 7, 7], b"
 #     def need_one(self):
 #         return self.down.pop(next(iter(self.down)))
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `num_blocks` is from 1 to 100, `block_size` from 1 to 20; names are texts, new ones in `begin` and those of running sequences elsewhere; keys are `bytes`, not empty, `length` // `block_size` of them; `length` is at least 1. Nobody writes into `tables` from outside. The error is a `ValueError` itself, no class derived from it.
 #
 # </details>
 
@@ -594,63 +615,66 @@ if kept is not None:
 # ---
 # # Part 3. Triton kernels
 #
-# A **kernel** is a function that a GPU starts many times at once; chapter 13 says how. `tl.program_id(0)` tells a program its number, `tl.load` and `tl.store` take addresses and masks, and sizes of blocks (`tl.arange(0, WIDTH)`) are powers of two, known when the kernel is compiled: `triton.next_power_of_2(n)` gives the next one.
+# A **kernel** is a function of which a GPU starts many program instances at once, as in chapter 13. `tl.program_id(0)` tells an instance its index, `tl.load` and `tl.store` take addresses and masks, and sizes of blocks (`tl.arange(0, WIDTH)`) are powers of two, known when the kernel is compiled: `triton.next_power_of_2(n)` returns the next one.
 #
 # **Rules for the three kernels.** You write two functions in one cell: the kernel, and the one that starts it. The kernel's arguments, and its name, are yours to change.
 #
 # - The result is written into the tensors that are given for it. Nothing is returned.
-# - Nothing outside the tensors is read or written, not even a number that is then thrown away: a GPU has something else there. The check refuses such a load in words before it happens.
-# - Program instances run at the same time. None may access a number that another one stores: that is a **data race**.
-# - The numbers are computed and moved in kernels. What these read and write is counted and looked at.
-# - A call starts one kernel, once, and each program does the part that is its own. A grid in which one program does the work of all is none.
+# - Nothing outside the tensors is read or written, not even a value that is discarded: a GPU has something else there. The check refuses such a load before it happens.
+# - Program instances run at the same time. None may access a value that another one stores: that is a **data race**.
+# - The values are computed and moved in kernels. What these read and write is counted.
+# - A call starts one kernel, once, and each program instance does its own part. A grid in which a single instance does all the work is none.
 # - The kernel compiles for a GPU. The interpreter is Python, and takes `break`, `return` in the middle of a loop, `sum(...)` and a variable that changes its shape; a compiler does not. Inside a kernel use what `tl` has, `range`, `if`, and helpers marked `@triton.jit`. Names from outside of it must be such helpers, or `tl` itself.
 # - One call takes seconds at most, at sizes that the statement names: the interpreter takes about a millisecond for each load.
 #
-# **How a cache lies.** `k_cache` and `v_cache` are float32 $(b, s, K, D)$: block, place in it, head, number. The $D$ numbers of a head lie side by side; the three other axes may have **any strides**, and the two caches each their own: `k_cache.stride(0)` numbers lie between two blocks of keys. In an engine keys and values of many layers lie in one piece of memory, so this is how it is.
+# **Layout of a cache.** `k_cache` and `v_cache` are float32 $(b, s, K, D)$: block, offset in it, KV head, dimension. The last axis is contiguous; the three others may have **any strides**, and the two caches each their own: `k_cache.stride(0)` values lie between two blocks of keys. An engine keeps keys and values of many layers in one tensor, which is why.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "write_kv-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Write into the blocks
+# ## 6. Writing into blocks
 #
-# - **What it is for**: each layer of each step begins with this kernel. What it writes in the wrong place is read as somebody's past.
-# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
-# - **Needs**: exercise 2; exercise *add* of chapter 13.
-# - **Paper**: Kwon et al. (2023), section 5.1, which calls it fused reshape and block write.
+# **Why.** Each layer of each step begins with this kernel. What it writes into a wrong slot is read as somebody else's context.
 #
-# **The idea.** Write `write_kv(k, v, k_cache, v_cache, slots)`. Token $t$ has keys `k[t]` and values `v[t]`, $K$ heads of $D$ numbers each. They are written to its place, `slots[t]`: block `slots[t] // s`, place `slots[t] % s`. Where the slot is **-1**, nothing is read or written for this token: it only fills up the row.
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6 · **Paper** Kwon et al. (2023), section 5.1, where it is called fused reshape and block write
 #
-# **By hand.** Blocks of 4, slots [21, -1, 8]. Token 0 goes to block 5, place 1; token 1 nowhere; token 2 to block 2, place 0. All else in the caches stays what it was.
+# Token $t$ has keys `k[t]` and values `v[t]`, for $K$ heads of dimension $D$. They go to its slot $\sigma_t$ = `slots[t]`, which is block $\lfloor \sigma_t / s \rfloor$ at offset $\sigma_t \bmod s$.
+#
+# Write `write_kv(k, v, k_cache, v_cache, slots)`; `k` and `v` are float32 $(T, K, D)$, the caches $(b, s, K, D)$, `slots` is int64 $(T)$.
+#
+# **By hand.** Blocks of 4, slots [21, -1, 8]. Token 0 goes to block 5, offset 1; token 1 nowhere; token 2 to block 2, offset 0. Everything else in the caches stays as it was.
 #
 # **Rules**
-#
-# - Each number of `k` and `v` that belongs somewhere is read once and written once. One program for each token, or one for each token and head.
-# - Tokens and heads of `k` and `v` may have any strides, each tensor its own; the $D$ numbers lie side by side. `slots` lies side by side.
-# - $K$ and $D$ need not be powers of two.
-# - No two tokens have the same slot.
-#
-# **In**: `k` and `v` float32 $(T, K, D)$, $T$ from 1 to 60, $K$ from 1 to 12, $D$ from 1 to 100; caches with $b$ from 1 to 40 blocks and $s$ from 1 to 20 places; `slots` int64 $(T)$, -1 or a place of the cache. **Out**: nothing; the caches hold the new rows.
+# 1. Where the slot is **-1**, nothing is read or written for this token: it is padding.
+# 2. Each value of `k` and `v` that has a slot is read once and written once, by one program instance per token, or one per token and head.
+# 3. Tokens and heads of `k` and `v` may have any strides; only the last axis and `slots` are contiguous.
+# 4. $K$ and $D$ need not be powers of two.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# A program knows its token's number. What must it load before it knows anything else?
+# An instance knows its token's number. What must it load before it knows anything else?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Grid `(len(slots),)`. `slot = tl.load(slots + token)`, and everything else inside `if slot >= 0:`. A table of addresses, heads down and numbers across: `head[:, None] * stride + number[None, :]`, with `tl.arange` up to the next powers of two, and a mask that is true where head < K and number < D. Four strides for the sources, six for the caches.
+# Grid `(len(slots),)`. `slot = tl.load(slots + token)`, and everything else inside `if slot >= 0:`. A two-dimensional grid of addresses, heads down and dimensions across: `head[:, None] * stride + number[None, :]`, with `tl.arange` up to the next powers of two, and a mask that is true where head < K and number < D. Four strides for the sources, six for the caches.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Rows of x are put into the rows of `out` that `places` names, in a table whose rows lie apart.
+# Rows of x are written into the rows of `out` that `targets` names; rows of `out` lie apart.
 #
 # ```python
 # @triton.jit
-# def place_kernel(x, out, places, C, x_row, out_row, WIDTH: tl.constexpr):
+# def scatter_kernel(x, out, targets, C, x_row, out_row, WIDTH: tl.constexpr):
 #     row = tl.program_id(0)
 #     across = tl.arange(0, WIDTH)
 #     values = tl.load(x + row * x_row + across, mask=across < C)
-#     tl.store(out + tl.load(places + row) * out_row + across, values, mask=across < C)
+#     tl.store(out + tl.load(targets + row) * out_row + across, values, mask=across < C)
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $T$ is from 1 to 60, $K$ from 1 to 12, $D$ from 1 to 100; caches have 1 to 40 blocks of 1 to 20 slots; a slot is -1 or in the cache, and no two tokens have the same one.
 #
 # </details>
 
@@ -658,7 +682,7 @@ if kept is not None:
 @triton.jit
 def write_kernel(k, v, k_cache, v_cache, slots, s, K, D, k_token, k_head, v_token, v_head, k_block, k_place, k_row, v_block, v_place, v_row,
                  HEADS: tl.constexpr, WIDTH: tl.constexpr):
-    """One program: one token."""
+    """One program instance: one token."""
     ### BEGIN SOLUTION
     token = tl.program_id(0)
     slot = tl.load(slots + token)
@@ -673,7 +697,7 @@ def write_kernel(k, v, k_cache, v_cache, slots, s, K, D, k_token, k_head, v_toke
 
 
 def write_kv(k: Float[Tensor, "T K D"], v: Float[Tensor, "T K D"], k_cache: Float[Tensor, "b s K D"], v_cache: Float[Tensor, "b s K D"], slots: Int[Tensor, " T"]) -> None:
-    """Write the tokens' keys and values into their places of the caches."""
+    """Write the tokens' keys and values into their slots of the caches."""
     ### BEGIN SOLUTION
     T, K, D = k.shape
     strides = (*k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3])
@@ -694,45 +718,39 @@ print(k_cache[:, :, 0, 0].int().tolist())
 print(v_cache[:, :, 0, 0].int().tolist())
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "decode_shares-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. Attend through a table
+# ## 7. Attention through a block table
 #
-# - **What it is for**: in decoding there is one query a sequence, and thousands of keys, in blocks that lie anywhere. To keep a GPU busy the keys are split into shares, each with a program of its own.
-# - **Difficulty** 5 of 5 · **Time** 28 minutes · **Points** 8
-# - **Needs**: exercises 2 and 6; exercise *flash* of chapter 13.
-# - **Paper**: Kwon et al. (2023), sections 4.1 and 5.1; Dao et al. (2023), Flash-Decoding, for the shares.
+# **Why.** While decoding there is one query per sequence, and thousands of keys, in blocks that lie anywhere. To keep a GPU busy the keys are divided into splits, each with program instances of its own.
 #
-# **The idea.** Write `decode_shares(q, k_cache, v_cache, tables, lengths, parts, lse)`. Sequence $i$ has one query for each head, `q[i]`; its keys and values are those of its first `lengths[i]` tokens, found through its row of `tables` as in exercise 2. With $N$ shares, $N$ being `parts.shape[2]`, each share has $c = \lceil \text{length} / N \rceil$ tokens: share $n$ has the tokens from $n c$ to $(n + 1) c - 1$, as far as there are any. For each sequence, head and share, write
+# **Difficulty** 5 of 5 · **Time** 28 minutes · **Points** 8 · **Paper** Kwon et al. (2023), sections 4.1 and 5.1; Dao et al. (2023), Flash-Decoding, on splits
 #
-# - `parts[i, h, n]`: attention over the tokens of this share alone, $D$ numbers. Scores are divided by $\sqrt D$, their softmax is that of the share;
-# - `lse[i, h, n]`: the natural logarithm of the sum of $e^{\text{score}}$ over the share.
+# Sequence $i$ has one query per head, `q[i]`; its keys and values are those of its first `lengths[i]` tokens, found through row $i$ of `tables` as in exercise 2. With $N$ splits, each has $c = \lceil \text{length} / N \rceil$ tokens: split $n$ has the tokens from $n c$ to $(n + 1) c - 1$, as far as they exist. With scores $s_t = q \cdot k_t / \sqrt D$, the attention state of a split is
 #
-# A share with no token has zeros in `parts` and $-\infty$ in `lse`.
+# $$ \text{parts} = \sum_t \frac{e^{s_t}}{\sum_u e^{s_u}}\, v_t, \qquad \text{lse} = \ln \sum_t e^{s_t}, \qquad t, u \text{ in the split} . $$
 #
-# **By hand.** Blocks of 2, table [4, 1], length 3, two shares: $c$ = 2. Share 0 has tokens 0 and 1, in block 4; share 1 has token 2, in block 1, place 0. Let $e^{\text{score}}$ be 1, 3 and 12 and the values 8, 0 and 6: share 0 gives (1 · 8 + 3 · 0) / 4 = **2** and **ln 4**, share 1 gives **6** and **ln 12**. With 5 tokens and 4 shares $c$ is 2 as well: 2, 2, 1 and **0** tokens.
+# Write `decode_shares(q, k_cache, v_cache, tables, lengths, parts, lse)`, which fills `parts` $(B, H, N, D)$ and `lse` $(B, H, N)$ for each sequence, head and split. `q` is float32 $(B, H, D)$, `tables` int32 $(B, M)$, `lengths` int32 $(B)$; the caches are as in exercise 6, and $N$ is `parts.shape[2]`.
+#
+# **By hand.** Blocks of 2, block table [4, 1], length 3, two splits: $c$ = 2. Split 0 has tokens 0 and 1, in block 4; split 1 has token 2, in block 1, offset 0. Let $e^{s}$ be 1, 3 and 12 and the values 8, 0 and 6: split 0 gives (1 · 8 + 3 · 0) / 4 = **2** and **ln 4**, split 1 gives **6** and **ln 12**. With 5 tokens and 4 splits $c$ is 2 as well: 2, 2, 1 and **0** tokens.
 #
 # **Rules**
-#
-# - A table has -1 behind the sequence's blocks. Places behind `length`, and blocks of nobody, hold what was left there: NaN, too. None of it is read.
-# - Head $h$ uses the keys and values of head $h // (H / K)$: neighbours share.
-# - A key and a value are read once for each head of queries, or once for the group of heads that shares them. No key is read that belongs to another share. At least one program for each sequence, head of keys, and share.
-# - Scores may be as large as 300 and as low as -300. There three digits of `parts` and `lse` are compared.
-# - `q`, `tables`, `lengths`, `parts` and `lse` each lie in one piece, in the order of their axes. The caches lie as said above.
-#
-# **In**: `q` float32 $(B, H, D)$, $B$ from 1 to 6, $H$ from 1 to 12, $D$ 16, 32 or 64, $H$ a multiple of $K$; caches of 1 to 40 blocks of 1 to 20 places; `tables` int32 $(B, M)$; `lengths` int32 $(B)$, from 0 to $M s$, at most 300; `parts` $(B, H, N, D)$ and `lse` $(B, H, N)$ float32, $N$ from 1 to 16. **Out**: nothing; `parts` and `lse` are filled.
+# 1. A split without tokens has zeros in `parts` and $-\infty$ in `lse`.
+# 2. A table has -1 after the sequence's blocks. Slots after `length` and other blocks hold anything, NaN included. None of it is read.
+# 3. Head $h$ attends with KV head $\lfloor h / (H / K) \rfloor$. At least one program instance per sequence, KV head and split; it reads each key and value of its split once, per query head or once for the group, and no other.
+# 4. Scores may be as large as 300 and as low as -300.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What of your `flash` of chapter 13 is still needed when there is one query? And which addresses change when the keys no longer lie in a row?
+# What of your `flash` of chapter 13 is still needed when there is one query? And which addresses change when the keys are no longer contiguous?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Grid $(B, H, N)$. Load the length, work out where the share begins and ends, and load the query's $D$ numbers. Walk from the beginning to the end in tiles of 32 tokens: `token = first + tl.arange(0, TILE)`, `here = token < end`; `block = tl.load(tables + ... + token // s, mask=here, other=0)`; then a tile of keys at `(block * stride_of_blocks + token % s * stride_of_places)[:, None] + tl.arange(0, D)[None, :]`. Scores are `tl.sum(keys * query[None, :], 1)`, and $-\infty$ where not `here`. Peak, sum and mixture as in flash. At the end divide, but not by 0.
+# Grid $(B, H, N)$. Load the length, compute where the split begins and ends, and load the query. Walk from the beginning to the end in tiles of 32 tokens: `token = first + tl.arange(0, TILE)`, `here = token < end`; `block = tl.load(tables + ... + token // s, mask=here, other=0)`; then a tile of keys at `(block * stride_of_blocks + token % s * stride_of_slots)[:, None] + tl.arange(0, D)[None, :]`. Scores are `tl.sum(keys * query[None, :], 1)`, and $-\infty$ where not `here`. Running maximum, sum and accumulator as in flash attention. At the end divide, but not by 0.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# For each row of `wanted` the sum of those rows of x that it lists, as far as it goes.
+# For each row of `wanted`, the sum of those rows of x that it lists, as far as its number goes.
 #
 # ```python
 # @triton.jit
@@ -741,18 +759,23 @@ print(v_cache[:, :, 0, 0].int().tolist())
 #     end = tl.load(number + row)
 #     total = tl.zeros([D], tl.float32)
 #     for first in range(0, end, TILE):
-#         place = first + tl.arange(0, TILE)
-#         which = tl.load(wanted + row * M + place, mask=place < end, other=0)
-#         total += tl.sum(tl.load(x + which[:, None] * x_row + across[None, :], mask=(place < end)[:, None], other=0.0), 0)
+#         entry = first + tl.arange(0, TILE)
+#         which = tl.load(wanted + row * M + entry, mask=entry < end, other=0)
+#         total += tl.sum(tl.load(x + which[:, None] * x_row + across[None, :], mask=(entry < end)[:, None], other=0.0), 0)
 #     tl.store(out + row * D + across, total)
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $B$ is from 1 to 6, $H$ from 1 to 12 and a multiple of $K$, $D$ is 16, 32 or 64; caches have 1 to 40 blocks of 1 to 20 slots; `lengths` are from 0 to $M s$, at most 300; $N$ is from 1 to 16. `q`, `tables`, `lengths`, `parts` and `lse` are contiguous. Where scores are near 300, three digits are compared.
 #
 # </details>
 
 # %% nbgrader={"grade": false, "grade_id": "decode_shares", "locked": false, "schema_version": 3, "solution": true, "task": false}
 @triton.jit
 def shares_kernel(q, k_cache, v_cache, tables, lengths, parts, lse, s, M, group, scale, k_block, k_place, k_head, v_block, v_place, v_head, D: tl.constexpr, TILE: tl.constexpr):
-    """One program: one share of one head of one sequence."""
+    """One program instance: one split of one head of one sequence."""
     ### BEGIN SOLUTION
     sequence, head, share, across = tl.program_id(0), tl.program_id(1), tl.program_id(2), tl.arange(0, D)
     row, length = sequence * tl.num_programs(1) + head, tl.load(lengths + sequence)
@@ -804,56 +827,59 @@ attempt(decode_shares, q, k_cache, v_cache, torch.tensor([[4, 1, -1]], dtype=tor
 print([f"{number:.3f}" for number in (*parts[0, 0, :, 0].tolist(), *lse[0, 0].exp().tolist())])
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "merge_shares-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. Put the shares together
+# ## 8. Merging splits
 #
-# - **What it is for**: the second kernel of split decoding. Who takes the mean of the shares gets a fluent and wrong text.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: exercise *merge* of chapter 13.
-# - **Paper**: Dao et al. (2023), Flash-Decoding; Milakov and Gimelshein (2018), section 3.1.
+# **Why.** This is the second kernel of split-KV. The plain mean of the splits is a fluent and wrong text.
 #
-# **The idea.** Write `merge_shares(parts, lse, out)`: from the `parts` and `lse` of exercise 7, the attention over **all** tokens of a sequence. A share counts by its sum $e^{\text{lse}}$:
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Dao et al. (2023), Flash-Decoding; Milakov and Gimelshein (2018), section 3.1
+#
+# From the `parts` and `lse` of exercise 7 follows the attention over **all** tokens of a sequence. A split counts by its sum $e^{\text{lse}}$:
 #
 # $$\text{out} = \frac{\sum_n e^{\text{lse}_n}\,\text{parts}_n}{\sum_n e^{\text{lse}_n}}$$
 #
-# **By hand.** Shares of 2 and 6 with lse ln 4 and ln 12: (4 · 2 + 12 · 6) / 16 = **5**. The mean of the two would be 4.
+# Write `merge_shares(parts, lse, out)`, which fills `out`. `parts` is float32 $(B, H, N, D)$, `lse` $(B, H, N)$, `out` $(B, H, D)$.
+#
+# **By hand.** Splits of 2 and 6 with lse ln 4 and ln 12: (4 · 2 + 12 · 6) / 16 = **5**. The mean of the two would be 4.
 #
 # **Rules**
-#
-# - A share with lse $-\infty$ counts nothing. If all of them have it, `out` is zeros. Nothing is ever NaN or infinite.
-# - lse lies between -10,000 and 10,000, or is $-\infty$. All those of a head may be near one end: take the largest away first.
-# - One program for each sequence and head. Each number of `parts` and `lse` is read once, and each of `out` written once.
-# - $N$ need not be a power of two. The three tensors each lie in one piece.
-#
-# **In**: `parts` float32 $(B, H, N, D)$, each number between -1,000,000 and 1,000,000; `lse` $(B, H, N)$; `out` $(B, H, D)$; $B$ from 1 to 6, $H$ from 1 to 12, $N$ from 1 to 40, $D$ a power of two from 1 to 64. **Out**: nothing; `out` is filled.
+# 1. A split with lse $-\infty$ counts nothing. If all of them have it, `out` is zeros. Nothing is ever NaN or infinite.
+# 2. lse lies between -10,000 and 10,000, or is $-\infty$. All those of a head may be near one end: subtract the largest first.
+# 3. One program instance per sequence and head. Each value of `parts` and `lse` is read once, and each of `out` written once.
+# 4. $N$ need not be a power of two.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# This is a softmax over the shares, and then a mixture. What stands for a share that is not there?
+# This is a softmax over the splits, and then a weighted sum. What takes the position of a split that does not exist?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Load the lse's with a mask and $-\infty$ where there is no share; their largest, but 0 in its place where that is $-\infty$; `tl.exp(lse - largest)` are the weights. Load `parts` as a table of (shares, D), zeros where there is no share; `tl.sum(parts * weights[:, None], 0)`, divided by the sum of the weights, or by 1 where that is 0.
+# Load the lse's with a mask and $-\infty$ where there is no split; their largest, but 0 instead where that is $-\infty$; `tl.exp(lse - largest)` are the weights. Load `parts` as a matrix of (splits, D), zeros where there is no split; `tl.sum(parts * weights[:, None], 0)`, divided by the sum of the weights, or by 1 where that is 0.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# The mean of the rows of a table, for one table a program.
+# The mean of the rows of a matrix, one matrix per program instance.
 #
 # ```python
 # @triton.jit
 # def means_kernel(x, out, R, ROWS: tl.constexpr, D: tl.constexpr):
-#     table, row, across = tl.program_id(0), tl.arange(0, ROWS), tl.arange(0, D)
-#     values = tl.load(x + (table * R + row)[:, None] * D + across[None, :], mask=(row < R)[:, None], other=0.0)
-#     tl.store(out + table * D + across, tl.sum(values, 0) / R)
+#     matrix, row, across = tl.program_id(0), tl.arange(0, ROWS), tl.arange(0, D)
+#     values = tl.load(x + (matrix * R + row)[:, None] * D + across[None, :], mask=(row < R)[:, None], other=0.0)
+#     tl.store(out + matrix * D + across, tl.sum(values, 0) / R)
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $B$ is from 1 to 6, $H$ from 1 to 12, $N$ from 1 to 40, $D$ a power of two from 1 to 64; values of `parts` are between -1,000,000 and 1,000,000. The three tensors are contiguous.
 #
 # </details>
 
 # %% nbgrader={"grade": false, "grade_id": "merge_shares", "locked": false, "schema_version": 3, "solution": true, "task": false}
 @triton.jit
 def merge_kernel(parts, lse, out, N, SHARES: tl.constexpr, D: tl.constexpr):
-    """One program: one head of one sequence."""
+    """One program instance: one head of one sequence."""
     ### BEGIN SOLUTION
     row, share, across = tl.program_id(0), tl.arange(0, SHARES), tl.arange(0, D)
     ends = tl.load(lse + row * N + share, mask=share < N, other=float("-inf"))
@@ -875,7 +901,7 @@ def merge_shares(parts: Float[Tensor, "B H N D"], lse: Float[Tensor, "B H N"], o
 check(merge_shares)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "merge_shares-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Your two kernels together, against torch's attention over the same keys in a row. With more shares the answer stays, and the longest walk shrinks.
+# Your two kernels together, against torch's attention over the same contiguous keys. With more splits the output stays, and each split has fewer keys.
 
 # %% nbgrader={"grade": false, "grade_id": "look-merge_shares", "locked": true, "schema_version": 3, "solution": false, "task": false}
 torch.manual_seed(2)
@@ -886,21 +912,20 @@ for number in (1, 3, 16):
     parts, lse, out = torch.full((1, 4, number, 16), torch.nan), torch.full((1, 4, number), torch.nan), torch.full((1, 4, 16), torch.nan)
     attempt(decode_shares, q, k_cache, v_cache, order.int()[None], torch.tensor([50], dtype=torch.int32), parts, lse)
     attempt(merge_shares, parts, lse, out)
-    print(f"{number:>2} shares, {-(-50 // number):>2} keys in the longest walk: apart from torch's by {(out[0] - theirs).abs().max().item():.0e}")
+    print(f"{number:>2} splits, at most {-(-50 // number):>2} keys in each: apart from torch's by {(out[0] - theirs).abs().max().item():.0e}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own_words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 4. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "size_of_one-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. Blocks of one
+# ## 9. Blocks of one slot
 #
-# - **What it is for**: the size of a block is a setting of every server, and its default is not 1.
-# - **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4, given by a person who reads it
-# - **Needs**: exercises 1, 3 and 5.
-# - **Paper**: Kwon et al. (2023), section 7.2, which tries sizes from 1 to 256.
+# **Why.** The block size is a setting of every server, and its default is not 1.
 #
-# A colleague writes: *"With blocks of 16 every sequence leaves 7.5 places empty in its last block, on average. With blocks of 1 nothing is ever empty. So let us set the size to 1."* You serve texts of about 2,000 tokens. In about 120 words: what does this gain, in numbers? What does it cost? What do you answer, and for which texts would you answer otherwise?
+# **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4, graded by a person · **Paper** Kwon et al. (2023), section 7.2, which tries sizes from 1 to 256
+#
+# A colleague writes: *"With blocks of 16 every sequence leaves 7.5 slots empty in its last block, on average. With blocks of 1 nothing is ever empty. So let us set the block size to 1."* You serve sequences of about 2,000 tokens. In about 120 words: what does this gain, in numbers? What does it cost? What do you answer, and for which sequences would you answer otherwise?
 #
 # {{rubric}}
 #
@@ -908,17 +933,17 @@ for number in (1, 3, 16):
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# `predict_pool` with lengths near 2,000, for sizes of 1 and 16. Then go through exercises 3, 4, 5 and 7: what is done once a block?
+# `predict_pool` with lengths near 2,000, for sizes of 1 and 16. Then go through exercises 3, 4, 5 and 7: what is done once per block?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# One sentence for the gain, as a share of what is reserved. One each for tables, for keys and blocks that are taken, and for what a kernel does to find a key. One that decides.
+# One sentence for the gain, as a fraction of what is reserved. One each for block tables, for hashes and allocations, and for what a kernel does to find a key. One that decides.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# *Post in boxes of 12 leaves 5.5 places empty an order. Boxes of 1 leave none.* For an order of 600 that is under 1 % of the room; for it 600 labels are written in place of 50, and the sorting machine reads each. For orders of three it is another matter: most of a box of 12 is air.
+# *Parcels in boxes of 12 leave room for 5.5 empty per order. Boxes of 1 leave none.* For an order of 600 that is under 1 % of the room; in exchange, 600 labels are written instead of 50, and the sorting machine reads each. For orders of three it is another matter: most of a box of 12 is air.
 #
 # </details>
 
@@ -931,9 +956,9 @@ for number in (1, 3, 16):
 # ---
 # # Your code runs the real thing
 #
-# Nothing to write here. Run the cells and watch; they take about a minute on a quiet machine, most of it in Triton's interpreter. It is slow: so in SmolLM2 your kernels serve every sixth layer, and the course's the others, in the same blocks through the same tables.
+# Nothing to write here. Run the cells; they take about a minute on an idle machine, most of it in Triton's interpreter. Because that is slow, your kernels serve every sixth layer of SmolLM2 and the course's kernels the others, in the same blocks through the same tables.
 #
-# First a small GPT that has read the Bible goes on with one sentence in four ways. Your `Blocks` gives out the blocks and says what is copied; your `slots` and `write_kv` put keys and values into them; your `decode_shares` and `merge_shares` attend. Then four users with one system prompt ask SmolLM2, 135 million parameters, and your `block_keys` and `PrefixCache` find what has been read. The course lends the rest of the models, and attention while a prompt is read. Beside your tokens stand those of the course's own plain loop.
+# First a small GPT trained on the King James Bible continues one sentence in four ways. Your `Blocks` allocates the blocks and says what is copied; your `slots` and `write_kv` put keys and values into them; your `decode_shares` and `merge_shares` attend. Then four users with one system prompt ask SmolLM2, 135 million parameters, and your `block_keys` and `PrefixCache` provide the cache hits. The rest of the models, and attention during prefill, are the course's. Next to your tokens are those of the course's own plain loop.
 
 # %% nbgrader={"grade": false, "grade_id": "real-engine", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
@@ -950,19 +975,19 @@ from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.kernels.cache_write import store_kv
 from reference_impl.kernels.paged_decode import paged_attention
 
-SIZE, SHARES = 4, 2                                                      # places in a block; shares of a sequence
+SIZE, SPLITS = 4, 2                                                      # slots in a block; splits of a sequence
 
 
 def by_your_kernels(q, k_cache, v_cache, tables, lengths, scale, window=None):
-    """One query a sequence, through your two kernels."""
-    parts, lse, out = q.new_full((*q.shape[:2], SHARES, q.shape[2]), torch.nan), q.new_full((*q.shape[:2], SHARES), torch.nan), torch.full_like(q, torch.nan, memory_format=torch.contiguous_format)
+    """One query per sequence, through your two kernels."""
+    parts, lse, out = q.new_full((*q.shape[:2], SPLITS, q.shape[2]), torch.nan), q.new_full((*q.shape[:2], SPLITS), torch.nan), torch.full_like(q, torch.nan, memory_format=torch.contiguous_format)
     decode_shares(q.contiguous(), k_cache, v_cache, tables, lengths, parts, lse)
     merge_shares(parts, lse, out)
     return out
 
 
 class Reader:
-    """A model whose keys and values lie in blocks. It counts the tokens that it reads. every: your kernels serve each so-manieth layer."""
+    """A model whose keys and values lie in blocks. It counts the tokens that it computes. every: your kernels serve one layer in so many."""
 
     def __init__(self, model, num_blocks: int, every: int = 1):
         config = model.config
@@ -981,7 +1006,7 @@ class Reader:
 
     @torch.no_grad()
     def read(self, ids: list[list[int]], firsts: list[int], tables: list[list[int]]) -> list[int]:
-        """The likeliest token after each sequence, of which these ids are new: one each of several, or many of one."""
+        """The most probable token after each sequence, of which these ids are new: one each of several, or many of one."""
         counts = [len(one) for one in ids]
         assert max(counts) == 1 or len(ids) == 1
         self.tokens += sum(counts)
@@ -1000,7 +1025,7 @@ class Reader:
 
 
 def places_used(tables: list[list[int]], lengths: list[int]) -> tuple[int, int]:
-    """Places in the blocks that are held, and how many of them hold no token; a shared block counts once."""
+    """Slots in the blocks that are held, and how many of them hold no token; a shared block counts once."""
     used = {}
     for table, length in zip(tables, lengths):
         for entry, block in enumerate(table):
@@ -1015,7 +1040,7 @@ def plainly(model, prompts: list[list[int]], n: int) -> tuple[list[list[int]], i
 
 # %% nbgrader={"grade": false, "grade_id": "real-forks", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def in_four_ways(model, prompt: list[int], endings: list[list[int]], n: int) -> dict:
-    """One prompt is read once and forked; each text goes on with an ending of its own and n tokens of the model's."""
+    """One prompt is computed once and forked; each sequence continues with an ending of its own and n tokens of the model's."""
     reader, blocks = Reader(model, 64), Blocks(64, SIZE)
     names = [f"text {number}" for number in range(len(endings))]
     blocks.allocate(names[0], len(prompt))
@@ -1049,13 +1074,13 @@ if ready(slots, Blocks, write_kv, decode_shares, merge_shares):
     for ending, said in zip(endings, yours["said"]):
         print(f"... the king said unto {small.tokenizer.decode(ending)}|{small.tokenizer.decode(said)}")
     longest = max(len(prompt + ending) for ending in endings) + 5
-    print(f"the course's tokens: {yours['said'] == theirs}; {yours['read']} tokens read, {read} by the plain loop; {yours['copies']} blocks copied; {time.perf_counter() - started:.1f} s")
-    print(f"{yours['held']} places held, {yours['empty']} of them empty; four rooms of {longest} would be {4 * longest}, and who does not know the lengths reserves {4 * small.model.config.max_position_embeddings}")
+    print(f"the course's tokens: {yours['said'] == theirs}; {yours['read']} tokens computed, {read} by the plain loop; {yours['copies']} blocks copied; {time.perf_counter() - started:.1f} s")
+    print(f"{yours['held']} slots held, {yours['empty']} of them empty; four contiguous caches of {longest} would be {4 * longest}, and without knowing the lengths {4 * small.model.config.max_position_embeddings}")
     print(f"afterwards {yours['free']} of 64 blocks are free")
 
 # %% nbgrader={"grade": false, "grade_id": "real-users", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def served(model, prompts: list[list[int]], n: int, every: int, num_blocks: int = 128) -> dict:
-    """Users come one after the other, and then their answers are written together, n tokens each."""
+    """Users arrive one after the other, and then their answers are generated together, n tokens each."""
     reader, known = Reader(model, num_blocks, every), PrefixCache(num_blocks, SIZE)
     keys, names, texts, found = [block_keys(prompt, SIZE, b"") for prompt in prompts], [f"user {number}" for number in range(len(prompts))], [list(prompt) for prompt in prompts], []
     for name, prompt, own in zip(names, prompts, keys):
@@ -1094,12 +1119,12 @@ if ready(slots, block_keys, PrefixCache, write_kv, decode_shares, merge_shares, 
     for question, said in zip(questions, yours["said"]):
         print(f"{question:<32}{tokenizer.decode(said)!r}")
     print(f"the course's tokens: {yours['said'] == theirs}; {between - started:.0f} s, nearly all of it in the interpreter")
-    print(f"{yours['read']} tokens read, {read} by the plain loop; found at each user's coming: {yours['found']}, and {yours['again']} if the first one came again")
-    print(f"{yours['held']} places held, {yours['empty']} of them empty; four rooms of 2,048 are {4 * 2048}")
+    print(f"{yours['read']} tokens computed, {read} by the plain loop; cached tokens of each user: {yours['found']}, and {yours['again']} if the first one returned")
+    print(f"{yours['held']} slots held, {yours['empty']} of them empty; four contiguous caches of 2,048 are {4 * 2048}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Both models say what the course's plain loop says, token for token, with a part of the tokens read. The blocks that the four texts share are held once; what is empty is the rest of each text's last block.
+# Both models generate what the course's plain loop generates, token for token, and compute only a part of the tokens. Blocks that the four sequences share are held once; what is empty is the rest of each sequence's last block.
 #
-# Nothing here was faster, and a single user would notice no difference on a GPU either: at each step all keys of a sequence are read, through a table or without one. What paging buys is room. More sequences fit, so more of them share one reading of the weights; chapter 15 makes a server of that.
+# Nothing here was faster, and a single user would notice no difference on a GPU either: in each step all keys of a sequence are read, through a table or without one. What paging gives is room. More sequences fit, and a step reads the weights once for all of them; chapter 15 builds a server on that.
 #
-# One word of warning: where two tokens are nearly equally likely, a sum in another order may choose the other one. Shares add up in another order than one walk does. That is no mistake of yours.
+# A warning: where two tokens are almost equally probable, a sum in another order may choose the other one. Splits add in another order than a single pass does. That is no mistake of yours.

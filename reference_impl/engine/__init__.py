@@ -15,6 +15,7 @@ One request goes through the files in order:
     scheduler          who is computed in the next step, and how much of each
       sequence           tokens, blocks and state of one continuation
       block_manager      who holds which block of the cache
+      prefix_index       which block holds which prefix: hash chain or radix tree
     model_runner       from sequences to tensors, and one pass of the model
       paged_cache        the blocks' numbers
       adapters           LoRA: what is added for some sequences and not for others

@@ -8,12 +8,13 @@ partly empty.
 
 - Blocks are counted: a fork shares all of its parent's, and who first writes into a
   shared one copies it.
-- A full block is known by a hash of its tokens and of all before it. A sequence that
-  begins with the same tokens takes the same blocks, also after their first owner has
-  gone (vLLM's automatic prefix caching).
+- A full block is known by its tokens and all before them, through a chain of hashes or
+  a radix tree (see `prefix_index`). A sequence that begins with the same tokens takes
+  the same blocks, also after their first owner has gone (vLLM's automatic prefix
+  caching, SGLang's RadixAttention).
 - A model with a sliding window never looks further back: a block behind the window is
   given up while its sequence runs.
-- What the first block's hash begins with is the sequence's salt: who sends another salt
+- A sequence's salt goes into what its first block is known by: who sends another salt
   finds nothing of mine, and cannot tell by the time it takes whether a guess at my text
   was right. With it goes the name of the adapter, whose keys and values are others.
 - A block that nobody holds keeps its content until it is needed. The one that was given
@@ -24,10 +25,10 @@ the model runner does it.
 """
 
 import hashlib
-from array import array
 from collections import OrderedDict
 from collections.abc import Sequence as Ids
 
+from reference_impl.engine.prefix_index import IndexName, make_index
 from reference_impl.engine.sequence import Sequence
 
 GIVEN_UP = -1  # in a block table: this block lay behind the window and is another's now
@@ -35,16 +36,6 @@ GIVEN_UP = -1  # in a block table: this block lay behind the window and is anoth
 
 class OutOfBlocks(Exception):
     """There is no free block. The scheduler asks first, and preempts."""
-
-
-def chain_hash(before: bytes, ids: Ids[int]) -> bytes:
-    """Of a full block: its tokens and the hash of the block before, so that equal
-    hashes mean equal prefixes.
-
-    sha256, not Python's hash: who could make two prompts collide would read another's
-    answer.
-    """
-    return hashlib.sha256(before + array("q", ids).tobytes()).digest()
 
 
 def _root(salt: bytes, adapter: str | None) -> bytes:
@@ -58,6 +49,8 @@ class BlockManager:
 
     `watermark` is the share of blocks that stays free when a new sequence is admitted,
     so that those that run can grow for a while before one must be preempted.
+
+    `prefix_index`: "hash_chain" as in vLLM, or "radix_tree" as in SGLang.
     """
 
     def __init__(
@@ -67,6 +60,7 @@ class BlockManager:
         prefix_caching: bool = True,
         watermark: float = 0.01,
         window: int | None = None,
+        prefix_index: IndexName = "hash_chain",
     ):
         if num_blocks < 1 or block_size < 1:
             raise ValueError(
@@ -83,8 +77,7 @@ class BlockManager:
         self._free: OrderedDict[int, None] = OrderedDict.fromkeys(
             range(num_blocks)
         )  # the next to go stands first
-        self._hash_of: list[bytes | None] = [None] * num_blocks
-        self._block_of: dict[bytes, int] = {}
+        self.index = make_index(prefix_index, block_size)
         self.num_prefix_queries = self.num_prefix_hits = (
             0  # tokens that were looked for at admission, and found
         )
@@ -104,19 +97,13 @@ class BlockManager:
         That token must be computed, found or not: its logits are what the next one is
         sampled from.
         """
-        found: list[int] = []
-        if self.prefix_caching:
-            key = _root(salt, adapter)
-            for start in range(
-                0, (len(ids) - 1) // self.block_size * self.block_size, self.block_size
-            ):
-                key = chain_hash(key, ids[start : start + self.block_size])
-                if key not in self._block_of:
-                    break
-                found.append(self._block_of[key])
-        return found
+        if not self.prefix_caching:
+            return []
+        whole = (len(ids) - 1) // self.block_size
+        return self.index.match(_root(salt, adapter), ids, whole)
 
-    def _prefix_of(self, sequence: Sequence) -> list[int]:
+    def prefix_of(self, sequence: Sequence) -> list[int]:
+        """The blocks that an admission of this sequence would take as computed."""
         return (
             []
             if sequence.scores_prompt
@@ -158,7 +145,7 @@ class BlockManager:
         """Whether `spare` blocks are left after admission and a first chunk of at most
         `budget` tokens.
         """
-        prefix = self._prefix_of(sequence)
+        prefix = self.prefix_of(sequence)
         revived = sum(self.ref_counts[block] == 0 for block in prefix)
         chunk = min(budget, sequence.num_tokens - len(prefix) * self.block_size)
         return self.num_free_blocks - revived - -(-chunk // self.block_size) >= spare
@@ -168,7 +155,7 @@ class BlockManager:
         count as computed.
         """
         assert not sequence.block_table
-        prefix = self._prefix_of(sequence)
+        prefix = self.prefix_of(sequence)
         self.num_prefix_queries += sequence.num_tokens
         self.num_prefix_hits += len(prefix) * self.block_size
         for block in prefix:
@@ -182,11 +169,10 @@ class BlockManager:
     def grow(self, sequence: Sequence, num_tokens: int) -> list[tuple[int, int]]:
         """Take the blocks for the next `num_tokens` tokens.
 
-        Returns the copies to be made, (from, to), before writing.
-
-        OutOfBlocks, with nothing changed, if there are too few.
+        Returns the copies to be made before writing, (from, to). OutOfBlocks, with
+        nothing changed, if there are too few.
         """
-        needed = self.blocks_needed(sequence, num_tokens)
+        needed, table = self.blocks_needed(sequence, num_tokens), sequence.block_table
         if needed > self.num_free_blocks:
             raise OutOfBlocks(
                 f"{sequence.id} needs {needed} more blocks, {self.num_free_blocks} are"
@@ -195,13 +181,11 @@ class BlockManager:
         copies = []
         entry = self._shared_block(sequence)
         if entry is not None:
-            shared = sequence.block_table[entry]
-            sequence.block_table[entry] = self._take()
-            copies.append((shared, sequence.block_table[entry]))
-            self._let_go(shared)
-            needed -= 1
-        sequence.block_table.extend(self._take() for _ in range(needed))
-        if needed or copies:
+            copies.append((table[entry], self._take()))
+            self._let_go(table[entry])
+            table[entry] = copies[0][1]
+        table.extend(self._take() for _ in range(needed - len(copies)))
+        if needed:
             sequence.table_version += 1
         return copies
 
@@ -241,24 +225,11 @@ class BlockManager:
         return -(-num_tokens // self.block_size)
 
     def _make_known(self, sequence: Sequence, first: int) -> None:
-        """Hash the full blocks of a sequence from entry `first` of its table on."""
-        if not self.prefix_caching:
-            return
-        ids = sequence.ids
-        for entry in range(first, sequence.num_computed_tokens // self.block_size):
-            above = (
-                self._hash_of[sequence.block_table[entry - 1]]
-                if entry
-                else _root(sequence.cache_salt, sequence.adapter)
-            )
-            block = sequence.block_table[entry]
-            key = chain_hash(
-                above, ids[entry * self.block_size : (entry + 1) * self.block_size]
-            )
-            self._hash_of[block] = key
-            # Two that computed the same prefix side by side: the first block stays the
-            # known one.
-            self._block_of.setdefault(key, block)
+        """Index the full blocks of a sequence from entry `first` of its table on."""
+        if self.prefix_caching:
+            full = range(first, sequence.num_computed_tokens // self.block_size)
+            root = _root(sequence.cache_salt, sequence.adapter)
+            self.index.insert(root, sequence.ids, sequence.block_table, full)
 
     def fork(self, parent: Sequence, child: Sequence) -> None:
         """The child shares every block of the parent."""
@@ -307,21 +278,12 @@ class BlockManager:
         self.ref_counts[block] -= 1
         if self.ref_counts[block] == 0:
             self._free[block] = None
-            if (
-                self._hash_of[block] is None
-                or self._block_of.get(self._hash_of[block]) != block
-            ):
-                self._free.move_to_end(
-                    block, last=False
-                )  # nobody can find its content: it goes first
+            if block not in self.index:  # nobody can find its content: it goes first
+                self._free.move_to_end(block, last=False)
 
     def _take(self) -> int:
         block, _ = self._free.popitem(last=False)
-        key = self._hash_of[block]
-        if key is not None:
-            if self._block_of.get(key) == block:
-                del self._block_of[key]
-            self._hash_of[block] = None
+        self.index.remove(block)
         self.ref_counts[block] = 1
         return block
 
@@ -345,4 +307,4 @@ class BlockManager:
         assert set(self._free) == {
             block for block, count in enumerate(held) if count == 0
         }
-        assert all(self._hash_of[block] == key for key, block in self._block_of.items())
+        self.index.check()

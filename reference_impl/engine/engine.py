@@ -29,6 +29,7 @@ from typing import NamedTuple
 from reference_impl.engine.adapters import Adapters
 from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.model_runner import ModelRunner, Prepared
+from reference_impl.engine.prefix_index import IndexName
 from reference_impl.engine.ranks import Ranks
 from reference_impl.engine.sampling import SampledToken, Sampling, report
 from reference_impl.engine.scheduler import Scheduler, SchedulerConfig, Step
@@ -62,6 +63,7 @@ class EngineConfig(Settings):
     # schedule the next step while one is computed; none ahead of guesses and grammars
     async_scheduling: bool = False
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    prefix_index: IndexName = "hash_chain"  # or "radix_tree": see `prefix_index`
 
 
 class Flight(NamedTuple):
@@ -143,6 +145,7 @@ class Engine:
             config.prefix_caching,
             config.watermark,
             getattr(model.config, "sliding_window", None),
+            config.prefix_index,
         )
         self.scheduler = Scheduler(limits, self.blocks)
         self.adapters = Adapters(model, adapters) if adapters else None

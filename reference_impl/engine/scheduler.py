@@ -16,6 +16,10 @@ The policy, all of it:
    not fit, none behind it may pass: else a long prompt would wait for ever.
 Of those that run, the one of highest rank is never preempted, and each request fits
 into the pool alone (`add` sees to it): none starves.
+
+With `policy="lpm"` (longest prefix match, SGLang's name) waiting requests of one
+priority are admitted by how much of their prompt is cached. Patience still raises a
+request that waits, so that those without a prefix starve no more than before.
 """
 
 from collections.abc import Iterable
@@ -39,6 +43,7 @@ class SchedulerConfig(Settings):
     # blocks on the host for those that are swapped out; 0: they are computed again
     num_host_blocks: CountOrZero = 0
     patience: Count = 200  # steps of waiting that are worth one level of priority
+    policy: Literal["fcfs", "lpm"] = "fcfs"  # who is admitted first among equals
 
     def check_together(self) -> None:
         """Every running sequence gets a token of each step."""
@@ -48,6 +53,10 @@ class SchedulerConfig(Settings):
                 f" {self.max_num_batched_tokens}: every running sequence needs a token"
                 " of each step"
             )
+
+
+# Of a longer queue prefixes are not matched: that would take longer than it saves.
+LONGEST_MATCHED_QUEUE = 128
 
 
 class Move(NamedTuple):
@@ -172,6 +181,12 @@ class Scheduler:
             sequence.index,
         )
 
+    def _rank_by_prefix(self, sequence: Sequence) -> tuple[int, int, int, int]:
+        """As `_rank`, but within a level the longest cached prefix is first."""
+        level, *others = self._rank(sequence)
+        cached = len(self.blocks.prefix_of(sequence))
+        return (level, -cached, *others)
+
     def _serve_running(self, step: Step) -> None:
         budget = self.config.max_num_batched_tokens
         uncomputed = [
@@ -264,7 +279,9 @@ class Scheduler:
 
     def _admit(self, step: Step) -> None:
         budget = self.config.max_num_batched_tokens - step.num_tokens
-        self.waiting.sort(key=self._rank)
+        matched = self.config.policy == "lpm"
+        matched = matched and len(self.waiting) <= LONGEST_MATCHED_QUEUE
+        self.waiting.sort(key=self._rank_by_prefix if matched else self._rank)
         while self.waiting and budget > 0:
             sequence = self.waiting[0]
             slots = (

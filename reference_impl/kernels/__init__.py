@@ -21,6 +21,7 @@ same order.
     paged_decode               one query a sequence against a cache in blocks, split
                                over the cache
     paged_prefill              many queries a sequence against a cache in blocks
+    cascade                    a prefix that many sequences share, read once
 
 A file shows the twin first, then the kernel, then the entry point that chooses between
 them. Read them in this order; Tillet et al. 2019 is the language, Dao et al. 2022 and

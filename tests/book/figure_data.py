@@ -1503,6 +1503,18 @@ DATA["prefix-tree"] = {
     "most": 4,
     "chats": ["a b c d e", "a b c d f g", "x y c d e", "c d a b"],
 }
+DATA["radix-tree"] = {
+    "task": "Step through the prompts.",
+    "size": 2,
+    "prompts": ["a b c d e f", "a b c d g h", "a b x y", "p q r s t", "a b c d g h i j"],
+}
+DATA["window-blocks"] = {
+    "task": "Move the tokens.",
+    "size": 4,
+    "most": 40,
+    "at": 24,
+    "groups": [{"label": "full", "window": None}, {"label": "local", "window": 8}],
+}
 DATA["table-walk"] = {
     "blocks": 6,
     "size": 2,

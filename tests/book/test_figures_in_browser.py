@@ -24,6 +24,7 @@ from reference_impl import corpora
 from reference_impl.corpora import sums
 from reference_impl.corpora.small_models import small_model
 from reference_impl.engine.block_manager import BlockManager
+from reference_impl.engine.prefix_index import RadixTree
 from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
 from reference_impl.engine.sequence import Sequence
 from reference_impl.generation.beam import beam_search
@@ -385,6 +386,9 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("table-walk", "input[type=range] >> nth=0", "ArrowRight"),
             ("prefix-tree", "input:checked >> nth=0", "ArrowRight"),
             ("prefix-tree", "input:checked >> nth=1", "ArrowRight"),
+            ("radix-tree", "button:has-text('Step')", "Enter"),
+            ("radix-tree", "button:has-text('Insert')", "Enter"),
+            ("window-blocks", "input[type=range] >> nth=0", "ArrowRight"),
             ("block-pool", "button:has-text('Step')", "Enter"),
             ("block-pool", "button:has-text('New text')", "Enter"),
             ("block-pool", "input:checked >> nth=1", "ArrowRight"),
@@ -2890,10 +2894,49 @@ def test_the_words_that_chats_find_are_those_that_the_block_manager_finds(show):
     page.locator(".w2s-stage[data-wrong='1']").wait_for()
 
 
+def test_the_tree_of_prompts_is_the_radix_tree_of_the_engine(show):
+    page, data = show("radix-tree"), DATA["radix-tree"]
+    stage, tree, size = page.locator(".w2s-stage"), RadixTree(data["size"]), data["size"]
+    numbers, block = {}, 0
+
+    def drawn(node):
+        words = {number: word for word, number in numbers.items()}
+        plain = [tokens[-size:] for tokens in node.tokens]
+        return [
+            [" ".join(words[token] for token in tokens) for tokens in plain],
+            [drawn(child) for child in node.children.values()],
+        ]
+
+    for text in data["prompts"]:
+        ids = [numbers.setdefault(word, len(numbers)) for word in text.split()]
+        full = len(ids) // size
+        matched = len(tree.match(b"", ids, full))
+        tree.insert(b"", ids, range(block, block + full), range(full))
+        block += full
+        page.get_by_role("button", name="Step").click()
+        assert int(stage.get_attribute("data-matched")) == matched
+        assert json.loads(stage.get_attribute("data-tree")) == drawn(tree._root)[1]
+    assert int(stage.get_attribute("data-computed")) == len(tree._node_of)
+
+
+def test_blocks_behind_the_window_are_those_that_the_block_manager_gives_up(show):
+    page, data = show("window-blocks"), DATA["window-blocks"]
+    stage, window = page.locator(".w2s-stage"), data["groups"][1]["window"]
+    blocks = [BlockManager(64, data["size"], window=one) for one in (None, window)]
+    texts = [Sequence("a", [0] * data["most"], SamplingParams(max_tokens=1)) for _ in blocks]
+    for tokens in range(1, data["most"] + 1):
+        for manager, text in zip(blocks, texts, strict=True):
+            manager.grow(text, 1)
+            manager.commit(text, 1)
+        page.locator("input[type=range] >> nth=0").fill(str(tokens))
+        held = " ".join(str(64 - manager.num_free_blocks) for manager in blocks)
+        assert stage.get_attribute("data-held") == held
+
+
 @pytest.mark.parametrize("shares", [1, 2, 3, 6])
 def test_shares_of_a_walk_give_the_twins_answer_and_a_plain_mean_another(show, shares):
     page, data = show("table-walk"), DATA["table-walk"]
-    page.get_by_role("slider", name="Shares").fill(str(shares))
+    page.get_by_role("slider", name="Splits").fill(str(shares))
     rounds = -(-len(data["words"]) // shares)
     page.get_by_role("slider", name="Rounds").fill(str(rounds))
     stage = page.locator(f".w2s-stage[data-at='{rounds}'][data-shares='{shares}']")

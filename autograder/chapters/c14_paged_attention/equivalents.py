@@ -30,7 +30,7 @@ EQUIVALENT = {
         (
             "tl.load(tables + sequence * M + token // s, mask=here, other=0).to(tl.int64)  =>  "
             "tl.load(tables + sequence * M + token // s, mask=here, other=0)"
-        ): ("no cache that is asked has places beyond 2**31, where int32 would not do"),
+        ): ("no cache that is asked has slots beyond 2**31, where int32 would not do"),
         (
             "tl.load(tables + sequence * M + token // s, mask=here, other=0)  =>  tl.load(tables + "
             "sequence * M + token // s, mask=here)"

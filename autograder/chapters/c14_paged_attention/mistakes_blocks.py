@@ -148,7 +148,7 @@ class Early(Right):
     caught_by="append",
     loses=10,
     misconception=(
-        "You take the next block one token late: the first token behind a full block has no place."
+        "You take the next block one token late: the first token after a full block has no slot."
     ),
 )
 class Late(Right):
@@ -306,7 +306,7 @@ class CopiesFull(Right):
     caught_by="copy",
     loses=4,
     misconception=(
-        "After a copy you leave the old block's count as it was: its last holder then copies for"
+        "After a copy you keep the old reference count: the block's last holder then copies for"
         " nothing, and the block never becomes free."
     ),
 )
@@ -410,7 +410,7 @@ class Unchecked(Right):
     caught_by="full",
     loses=1.5,
     misconception=(
-        "In a copy you lower the old block's count before you know that there is a new one."
+        "In a copy you decrement the old reference count before you know that there is a new block."
     ),
 )
 class DroppedFirst(Right):

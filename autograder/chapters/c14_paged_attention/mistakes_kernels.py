@@ -139,7 +139,7 @@ writes(
     "by-token-number",
     "one token",
     6,
-    "You write token t to place t. It goes to `slots[t]`.",
+    "You write token t to slot t. It goes to `slots[t]`.",
     row=True,
 )
 writes("keys-for-values", "one token", 6, "You write the keys into both caches.", values=1)
@@ -150,21 +150,21 @@ writes(
     "place-for-offset",
     "one token",
     6,
-    "You take the slot's offset over the number of blocks: a block has `k_cache.shape[1]` places.",
+    "You take the slot's offset over the number of blocks: a block has `k_cache.shape[1]` slots.",
     size=lambda k, v, k_cache, v_cache: k_cache.shape[0],
 )
 writes(
     "minus-one-to-place-0",
     "padding",
     3,
-    "You write a token with slot -1 to place 0. It is written nowhere.",
+    "You write a token with slot -1 to slot 0. It is written nowhere.",
     padding=1,
 )
 writes(
     "minus-one-to-the-last",
     "padding",
     2.5,
-    "You write a token with slot -1 to the last place, as an index of Python's would. It is written"
+    "You write a token with slot -1 to the last slot, as an index of Python's would. It is written"
     " nowhere.",
     padding=2,
 )
@@ -174,7 +174,7 @@ writes(
     "strides",
     1,
     "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own,"
-    " for blocks, places and heads.",
+    " for blocks, slots and heads.",
     strides=lambda k, v, k_cache, v_cache: dict(
         zip(
             ("kb", "ks", "kh", "vb", "vs", "vh"),
@@ -192,7 +192,7 @@ writes(
     "strides",
     1,
     "You take other strides of a cache than it says: `k_cache` and `v_cache` have each their own,"
-    " for blocks, places and heads.",
+    " for blocks, slots and heads.",
     strides=lambda k, v, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])),
 )
 writes(
@@ -283,7 +283,7 @@ writes(
     "short-places",
     "one token",
     3,
-    "You count places in 16 bits: a cache may have more.",
+    "You count slots in 16 bits: a cache may have more.",
     short=True,
 )
 
@@ -519,7 +519,7 @@ splits(
     "two-instances-store-lse",
     "one block",
     8,
-    "Two of your program instances share a head's D numbers, and both store its log-sum-exp.",
+    "Two of your program instances divide a head's dimensions, and both store its log-sum-exp.",
     halves=2,
 )
 splits("not-divided", "one block", 7, "You do not divide the mixture by the sum.", divide=False)
@@ -528,7 +528,7 @@ splits(
     "padding-counts",
     "one block",
     8,
-    "Tokens beyond the end of the share count: their scores are 0, and not -inf.",
+    "Tokens beyond the end of the split count: their scores are 0, and not -inf.",
     tail=4,
 )
 splits(
@@ -556,21 +556,21 @@ splits(
     "entry-counted-from-the-share",
     "shares",
     5.5,
-    "You count the entries of the table from the share's beginning.",
+    "You count the entries of the table from the split's beginning.",
     table=3,
 )
 splits(
     "rounded-down",
     "shares",
     5.5,
-    "You round the length of a share down: the last tokens belong to none.",
+    "You round the length of a split down: the last tokens belong to none.",
     each=1,
 )
 splits(
     "shares-of-blocks",
     "shares",
     5.5,
-    "You share out whole blocks. A share has the length over N, rounded up, of the tokens.",
+    "You divide whole blocks. A split has the length over N, rounded up, of the tokens.",
     each=2,
 )
 splits("each-reads-all", "shares", 5.5, "Every share attends over all tokens.", each=3)
@@ -578,7 +578,7 @@ splits(
     "share-from-its-blocks-beginning",
     "shares",
     5.5,
-    "You begin a share at the beginning of a block: tokens before it are counted in two shares.",
+    "You begin a split at the beginning of a block: tokens before it are counted in two splits.",
     tail=3,
 )
 splits(
@@ -655,7 +655,7 @@ splits(
     "You take the strides of `k_cache` for those of `v_cache`. Each has its own.",
     strides=lambda q, k_cache, v_cache: dict(zip(("vb", "vs", "vh"), k_cache.stride()[:3])),
 )
-splits("short-places", "heads", 1, "You count places in 16 bits: a cache may have more.", look=1)
+splits("short-places", "heads", 1, "You count slots in 16 bits: a cache may have more.", look=1)
 splits(
     "a-key-too-many",
     "work",
@@ -751,7 +751,7 @@ joins(
     "mean-of-shares",
     "weights",
     4,
-    "You take the mean of the shares. Each counts by its sum.",
+    "You take the mean of the splits. Each counts by its sum.",
     WEIGHTS=1,
 )
 joins(
@@ -765,14 +765,14 @@ joins(
     "mean-of-those-not-empty",
     "weights",
     4,
-    "You take the mean of the shares that are not empty. Each counts by its sum.",
+    "You take the mean of the splits that are not empty. Each counts by its sum.",
     WEIGHTS=3,
 )
 joins(
     "largest-share-only",
     "weights",
     4,
-    "You take the share with the largest sum alone. The others count as well.",
+    "You take the split with the largest sum alone. The others count as well.",
     WEIGHTS=4,
 )
 joins("powers-of-2", "weights", 4, "You take powers of 2. lse is a natural logarithm.", WEIGHTS=5)
@@ -869,4 +869,4 @@ def _(parts, lse, out):
     _add_share[(B * H, N)](parts, lse, out, N, SHARES=triton.next_power_of_2(N), D=D)
 
 
-joins("read-twice", "work", 0.5, "You read the shares twice.", AGAIN=True)
+joins("read-twice", "work", 0.5, "You read the splits twice.", AGAIN=True)

@@ -47,7 +47,7 @@ def _(ids, block_size, salt):
     caught_by="beginning",
     loses=3,
     misconception=(
-        "Your key holds the block's place and its own tokens. The tokens before it belong to it."
+        "Your key holds the block's index and its own tokens. The tokens before it belong to it."
     ),
 )
 def _(ids, block_size, salt):

@@ -244,7 +244,7 @@ def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     caught_by="empty",
     loses=1,
     misconception=(
-        "You divide the empty places by those that are used. It is their share of all places."
+        "You divide the empty slots by those that are used. It is their fraction of all slots."
     ),
 )
 def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
@@ -266,7 +266,7 @@ def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     "share-that-is-used",
     caught_by="empty",
     loses=1,
-    misconception="You give the share of the places that is used. The empty one is asked for.",
+    misconception="You return the fraction of the slots that is used. The empty one is asked for.",
 )
 def _(lengths, block_size, room, layers, heads, kv_heads, head_dim, bits):
     return counted(
@@ -409,7 +409,7 @@ def _(table, first, count, block_size):
     "thirty-two-bits",
     caught_by="inside",
     loses=2.5,
-    misconception="You count in 32 bits. A cache has more places than that.",
+    misconception="You count in 32 bits. A cache has more slots than that.",
 )
 def _(table, first, count, block_size):
     tokens = torch.arange(first, first + count)

@@ -112,7 +112,7 @@ class TooFew(Found):
     "blocks-returned",
     caught_by="find",
     loses=7,
-    misconception="You return how many blocks were found. It is how many tokens.",
+    misconception="You return how many blocks matched. It is how many tokens.",
 )
 class Counted(Found):
     def answer(self, found):
@@ -124,7 +124,7 @@ class Counted(Found):
     "gaps-allowed",
     caught_by="evict",
     loses=2.5,
-    misconception="You go on behind a key that is not known. The run ends there.",
+    misconception="You continue after a key that is not cached. The run ends there.",
 )
 class Gaps(Found):
     def begin(self, name, keys, length):
@@ -157,7 +157,7 @@ class HeldOnly(Found):
     caught_by="find",
     loses=7,
     misconception=(
-        "Blocks that are found are not counted as held: whoever held them first gives them away."
+        "Matched blocks are not counted as held: their first holder frees them for others."
     ),
 )
 class NotHeld(Found):
@@ -173,7 +173,7 @@ class NotHeld(Found):
     "revived-still-free",
     caught_by="find",
     loses=7,
-    misconception="A block that was found again is still listed as free.",
+    misconception="A matched block is still listed as free.",
 )
 class StillFree(Found):
     def hold(self, block):
@@ -265,7 +265,7 @@ class OldestMade(Found):
     caught_by="evict",
     loses=2.5,
     misconception=(
-        "The old key survives when a block is given out: whoever asks for it finds another text."
+        "The old key survives when a block is allocated: a request with it matches another text."
     ),
 )
 class Survives(Found):
@@ -293,7 +293,7 @@ class NoPreference(Found):
     caught_by="twice",
     loses=3,
     misconception=(
-        "A second block under the same key takes the first one's place. The first one stays."
+        "A second block under the same key replaces the first one. The first one stays."
     ),
 )
 class LastWins(Found):

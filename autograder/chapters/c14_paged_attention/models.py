@@ -95,7 +95,7 @@ class BlocksModel:
                 " rounded up, and no block is taken before there is a token for it."
             )
         return (
-            "A table has a block too few: when all places of its blocks are used, the next token"
+            "A table has a block too few: when all slots of its blocks are used, the next token"
             " needs another one. So many tokens need the length over `block_size`, rounded up; 0 is"
             " a length, too."
         )
@@ -109,7 +109,7 @@ class BlocksModel:
         ):
             return (
                 "The next token would be written into a block that another sequence holds as well:"
-                " its text would change. The writer takes a free block in its place, and `append`"
+                " its text would change. The writer takes a free block instead, and `append`"
                 " returns (old, new)."
             )
         return (
@@ -128,7 +128,7 @@ class BlocksModel:
         ):
             return (
                 "A block was exchanged though nothing had to be copied: nobody else holds it. Only"
-                " the block of a place in a shared block is copied."
+                " a shared block with an unused slot is copied."
             )
         return (
             "A table's earlier entries changed. Only the block that is written next may be"
@@ -160,7 +160,7 @@ class BlocksModel:
             )
         return (
             "`append` returns the tuple (old, new): the number of the block that was shared, and"
-            " that of the one in its place."
+            " that of its copy."
         )
 
     def unrefused(self, command: tuple, raised: str) -> str:
@@ -336,14 +336,14 @@ class PrefixModel(BlocksModel):
                 )
             return (
                 "All free blocks have a key: the one goes that was given up longest ago. A text"
-                " gives up its last block first, and who is found again is given up anew."
+                " gives up its last block first, and a matched block counts from its next release."
             )
         return "A table's earlier entries changed."
 
     def counted(self, surplus: int) -> str:
         if surplus > 0:
             return (
-                "`num_free` is too large: a block that was found again is held, and no longer free;"
+                "`num_free` is too large: a matched block is held, and no longer free;"
                 " one that somebody still holds is not free when another gives it up."
             )
         return (

@@ -38,7 +38,7 @@ blocks = exercise(
     "14.Blocks",
     function="Blocks",
     points=12,
-    see=f"{BOOK}/blocks#fill-share-fork-free",
+    see=f"{BOOK}/blocks#reference-counts-and-copy-on-write",
     withhold=OURS,
 )
 
@@ -359,7 +359,7 @@ keys = exercise(
     "14.block_keys",
     function="block_keys",
     points=4,
-    see=f"{BOOK}/prefix#a-name-for-a-block",
+    see=f"{BOOK}/prefix#the-hash-of-a-block",
     withhold=OURS,
 )
 
@@ -902,7 +902,7 @@ prefix = exercise(
     "14.PrefixCache",
     function="PrefixCache",
     points=8,
-    see=f"{BOOK}/prefix#what-is-forgotten-first",
+    see=f"{BOOK}/prefix#eviction",
     withhold=OURS,
 )
 

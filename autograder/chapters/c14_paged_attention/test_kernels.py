@@ -15,14 +15,14 @@ BOOK = "14-paged-attention"
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 ROUGH = {"rtol": 1e-3, "atol": 1e-3}
 SILENT = "Nothing is returned: the result is what stands in the tensors that are given for it."
-BESIDE = "Something beside the result was written: mask what lies beyond its end."
+BESIDE = "Something outside the result was written: mask what lies beyond its end."
 COPIED = (
-    "torch copies numbers beside your kernel (`contiguous`, `clone`, `copy_`, or a `reshape` that"
+    "torch copies values outside your kernel (`contiguous`, `clone`, `copy_`, or a `reshape` that"
     " cannot be a view). They are moved by kernels alone: give these the strides."
 )
 ONE_START = (
-    "One call starts one kernel, once, and each program does the part that is its own: one program"
-    " that does the work of all keeps a GPU waiting."
+    "One call starts one kernel, once, and each program instance does its own part: a single"
+    " instance that does all the work keeps a GPU waiting."
 )
 BY_HEAD, APART, TURNED = (
     {"order": (2, 0, 1, 3)},
@@ -42,7 +42,7 @@ write = exercise(
     "14.write_kv",
     function="write_kv",
     points=6,
-    see=f"{BOOK}/kernel#the-kernels",
+    see=f"{BOOK}/kernel#write",
     changes=True,
     withhold=OURS | BY_TORCH,
 )
@@ -94,7 +94,7 @@ def ask_write(
 @write.stage("one token", points=1)
 def test_one_token_is_written(student, rng):
     rule = (
-        "The slot's block is slot // s, and the place in it slot % s. There the token's keys go"
+        "The slot's block is slot // s, and the offset in it slot % s. There the token's keys go"
         " into `k_cache` and its values into `v_cache`; all else stays."
     )
     for sizes, place in (
@@ -123,9 +123,7 @@ def test_several_tokens_are_written(student, rng):
 
 @write.stage("padding", points=1, after="one token")
 def test_minus_one_is_written_nowhere(student, rng):
-    rule = (
-        "A token with slot -1 is written nowhere: not to the last place either, and not as zeros."
-    )
+    rule = "A token with slot -1 is written nowhere: not to the last slot either, and not as zeros."
     for sizes, places in (
         ((6, 4, 1, 1), [21, -1, 8]),
         ((3, 2, 1, 4), [-1, 0, -1, -1, 5]),
@@ -149,7 +147,7 @@ def test_heads_of_any_width(student, rng):
 @write.stage("strides", points=1, after="several tokens")
 def test_any_strides(student, rng):
     rule = (
-        "How many numbers lie between two blocks, places, heads or tokens is what each tensor's own"
+        "How many values lie between two blocks, slots, heads or tokens is what each tensor's own"
         " strides say: `k_cache.stride(0)`, `v_cache.stride(0)`, `k.stride(0)`, `v.stride(0)`, and"
         " so on."
     )
@@ -194,8 +192,8 @@ def test_each_number_is_moved_once(student, rng):
             and counted["read"] <= moved + 8 * counted["programs"]
         ).is_true(
             cause=(
-                "One program for each token, or for each token and head. Each number that belongs"
-                " somewhere is read once and written once, and each program reads its slot once;"
+                "One program instance per token, or per token and head. Each value that has a slot"
+                " is read once and written once, and each instance reads its slot once;"
                 " for a slot of -1 nothing else is read."
             ),
             detail=(
@@ -208,7 +206,7 @@ def test_each_number_is_moved_once(student, rng):
             cause=ONE_START,
             detail=(
                 f"{len(places)} tokens, {sizes[2]} heads of {sizes[3]}: {counted['launches']}"
-                f" starts, and one program of {counted['programs']} wrote {counted['most']} bytes"
+                f" starts, and one instance of {counted['programs']} wrote {counted['most']} bytes"
                 f" of {moved}"
             ),
         )
@@ -231,7 +229,7 @@ shares = exercise(
     "14.decode_shares",
     function="decode_shares",
     points=8,
-    see=f"{BOOK}/kernel#the-query-walks",
+    see=f"{BOOK}/split-kv#split-kv",
     changes=True,
     withhold=OURS | FUSED | BY_TORCH,
 )
@@ -341,7 +339,7 @@ def test_one_block_in_one_share(student, rng):
 @shares.stage("table", points=1.5, after="one block")
 def test_blocks_lie_anywhere(student, rng):
     rule = (
-        "Token t is at place t % s of the block that entry t // s of the sequence's table names."
+        "Token t is at offset t % s of the block that entry t // s of the sequence's table names."
         " Blocks lie anywhere; behind the length nothing is read, and behind the table stands -1."
     )
     for length, size, entries in (
@@ -369,8 +367,8 @@ def test_blocks_lie_anywhere(student, rng):
 @shares.stage("shares", points=1.5, after="table")
 def test_tokens_are_shared_out(student, rng):
     rule = (
-        "With N shares each has the length over N, rounded up, of the tokens; the last ones may"
-        " have fewer or none. The softmax of a share is over its own tokens. One with no token has"
+        "With N splits each has the length over N, rounded up, of the tokens; the last ones may"
+        " have fewer or none. The softmax of a split is over its own tokens. One with no token has"
         " zeros."
     )
     for length, size, number in (
@@ -407,7 +405,7 @@ def test_sequences_of_other_lengths(student, rng):
 def test_heads_share_keys(student, rng):
     rule = (
         "Head h uses the keys and values of head h // (H / K): neighbours share. The strides of"
-        " blocks, places and heads are what each cache says."
+        " blocks, slots and heads are what each cache says."
     )
     for H, K, layouts in (
         (2, 2, ({}, {})),
@@ -426,8 +424,8 @@ def test_heads_share_keys(student, rng):
 @shares.stage("log-sum-exp", points=1)
 def test_the_log_sum_exp_of_a_share(student, rng):
     rule = (
-        "`lse` is the natural logarithm of the sum of exp(score) over the share's tokens: the peak"
-        " plus the logarithm of the sum. For a share with no token it is -inf."
+        "`lse` is the natural logarithm of the sum of exp(score) over the split's tokens: maximum"
+        " plus the logarithm of the sum. For a split with no token it is -inf."
     )
     for length, size, number, D in (
         (1, 1, 1, 16),
@@ -451,7 +449,7 @@ def test_the_log_sum_exp_of_a_share(student, rng):
 @shares.stage("large scores", points=0.5, after="table")
 def test_large_scores(student, rng):
     rule = (
-        "Scores may be as large as 300, as low as -300, and all those of a share alike in that: no"
+        "Scores may be as large as 300, as low as -300, and all those of a split alike in that: no"
         " exp overflows, and no sum is 0. Values may be as large as they like."
     )
     for sign in (1.0, -1.0):
@@ -521,8 +519,8 @@ def test_shares_read_their_own_and_compile(student, rng):
         ).is_true(
             cause=(
                 "A key and a value are read once for each head, or for each group of heads, and by"
-                " the program of their own share, none more even where a mask hides it: at least"
-                " one program for each sequence, head of keys, and share."
+                " the instance of their own split, none more even where a mask hides it: at least"
+                " one instance for each sequence, KV head, and split."
             ),
             detail=(
                 f"{given}, {counted['read 1']} bytes of `k_cache` read and {counted['read 2']} of"
@@ -533,7 +531,7 @@ def test_shares_read_their_own_and_compile(student, rng):
         expect(counted["launches"] == 1 and counted["most"] <= 4 * (H // K) * 17).is_true(
             cause=ONE_START,
             detail=(
-                f"{given}, {counted['launches']} starts, and one program wrote {counted['most']}"
+                f"{given}, {counted['launches']} starts, and one instance wrote {counted['most']}"
                 " bytes"
             ),
         )
@@ -543,7 +541,7 @@ merge = exercise(
     "14.merge_shares",
     function="merge_shares",
     points=4,
-    see=f"{BOOK}/kernel#by-hand-two-shares",
+    see=f"{BOOK}/split-kv#merging-attention-states",
     changes=True,
     withhold=OURS | FUSED | BY_TORCH,
 )
@@ -571,8 +569,8 @@ def ask_merge(student, parts: torch.Tensor, lse: torch.Tensor, cause: str, close
 @merge.stage("weights", points=1.5)
 def test_shares_count_by_their_sums(student, rng):
     rule = (
-        "A share counts by its sum, exp(lse): out is the sum of exp(lse) times parts, over the sum"
-        " of exp(lse). The mean of the shares, or one with lse itself as weight, is something else."
+        "A split counts by its sum, exp(lse): out is the sum of exp(lse) times parts, over the sum"
+        " of exp(lse). The mean of the splits, or one with lse itself as weight, is something else."
     )
     ask_merge(
         student,
@@ -597,7 +595,7 @@ def test_shares_count_by_their_sums(student, rng):
         student,
         parts,
         lse,
-        f"{rule} A share whose numbers are 0 counts as well, and so does one with lse 0: its sum"
+        f"{rule} A split whose values are 0 counts as well, and so does one with lse 0: its sum"
         " is 1.",
     )
 
@@ -615,14 +613,14 @@ def test_any_number_of_shares(student, rng):
         student,
         normal(rng, 4, 12, 11, 64),
         normal(rng, 4, 12, 11),
-        f"{rule} All of `parts` is looked at, however large it is.",
+        f"{rule} All of `parts` is used, however large it is.",
     )
 
 
 @merge.stage("empty", points=1, after="weights")
 def test_empty_shares_count_nothing(student, rng):
     rule = (
-        "A share with lse -inf counts nothing. Where all shares have it, out is zeros: exp(-inf -"
+        "A split with lse -inf counts nothing. Where all splits have it, out is zeros: exp(-inf -"
         " (-inf)) is NaN, so take no -inf away, and divide by no 0."
     )
     for N in (1, 2, 5):
@@ -690,7 +688,7 @@ def test_the_merge_reads_once_and_compiles(student, rng):
             == (B * H, 4 * B * H * N * (D + 1), 4 * B * H * D)
         ).is_true(
             cause=(
-                "One program for each sequence and head; each number of `parts` and `lse` is read"
+                "One instance per sequence and head; each value of `parts` and `lse` is read"
                 " once, and each of `out` written once."
             ),
             detail=(
@@ -701,7 +699,7 @@ def test_the_merge_reads_once_and_compiles(student, rng):
         expect(counted["launches"] == 1 and counted["most"] <= 4 * D).is_true(
             cause=ONE_START,
             detail=(
-                f"{B} sequences, {H} heads of {D}: {counted['launches']} starts, and one program"
+                f"{B} sequences, {H} heads of {D}: {counted['launches']} starts, and one instance"
                 f" wrote {counted['most']} bytes"
             ),
         )

@@ -142,7 +142,7 @@ def test_bytes_of_rooms(student, rng):
             student,
             "contiguous",
             arguments,
-            "Every sequence has `room` places reserved, whatever its length, and if it is 0.",
+            "Every sequence has `room` slots reserved, whatever its length, and if it is 0.",
         )
 
 
@@ -165,7 +165,7 @@ def test_bytes_of_blocks(student, rng):
             arguments,
             "Each sequence has so many whole blocks as its tokens need: its length over"
             " `block_size`, rounded up, each sequence by itself. A length of 0 needs none. All"
-            " places of a block are reserved.",
+            " slots of a block are reserved.",
         )
 
 
@@ -176,8 +176,8 @@ def test_what_stays_empty(student, rng):
             student,
             "empty",
             arguments,
-            '`"empty"` is the share of the places in blocks that hold no token: empty places over'
-            " all places in these blocks, and 0.0 where there is no block.",
+            '`"empty"` is the fraction of the slots in blocks that hold no token: empty slots over'
+            " all slots in these blocks, and 0.0 where there is no block.",
         )
     came = expect(student.predict_pool(*HAND)).is_a(dict)
     expect(set(came) == {"token", "contiguous", "paged", "empty"}).is_true(
@@ -216,8 +216,8 @@ def table_of(rng, number: int, padding: int = 0) -> torch.Tensor:
 @slots.stage("inside", points=1)
 def test_places_inside_the_first_block(student, rng):
     rule = (
-        "Token t stands in the block that entry t // `block_size` of the table names, at offset t %"
-        " `block_size`: place block * `block_size` + offset."
+        "Token t is in the block that entry t // `block_size` of the table names, at offset t %"
+        " `block_size`: slot block * `block_size` + offset."
     )
     for size in (1, 2, 16, 300, whole(rng, 3, 9)):
         for block in (0, 1, 7, 2**40, whole(rng, 10, 50)):
@@ -288,12 +288,12 @@ def test_places_from_the_middle(student, rng):
 short_answer(
     "14.size_of_one",
     points=4,
-    see=f"{BOOK}/waste#measured-verses",
+    see=f"{BOOK}/waste#two-kinds-of-fragmentation",
     rubric={
         "gain": (
             1,
             (
-                "says what is gained at 2,000 tokens in numbers: about 7.5 of some 2,000 places a"
+                "says what is gained at 2,000 tokens in numbers: about 7.5 of some 2,000 slots per"
                 " sequence, less than half a percent (half for 'little' with no number)"
             ),
         ),
@@ -325,7 +325,7 @@ short_answer(
     samples=[
         Sample(
             "Weak",
-            "Yes, that is right: empty places are wasted memory, and memory is the bottleneck of"
+            "Yes, that is right: empty slots are wasted memory, and memory is the bottleneck of"
             " serving. With blocks of 1 we can serve more users. The tables get a bit larger, but"
             " they are small.",
             {"tables": 0.5},
@@ -334,7 +334,7 @@ short_answer(
         ),
         Sample(
             "Half",
-            "It gains 7.5 of 2,000 places, so 0.4 percent. But a table then has 2,000 entries. I"
+            "It gains 7.5 of 2,000 slots, so 0.4 percent. But a table then has 2,000 entries. I"
             " would stay at 16.",
             {"gain": 1, "tables": 1, "verdict": 0.5},
             "Row 1 with its number; row 2 for 2,000 entries; row 4 without the texts for which it"
@@ -350,7 +350,7 @@ short_answer(
         ),
         Sample(
             "Strong",
-            "Of 2,007.5 places 7.5 are empty: 0.37 percent, so a server for 100 users would have"
+            "Of 2,007.5 slots 7.5 are empty: 0.37 percent, so a server for 100 users would have"
             " room for none more. For it a table has 2,000 entries and not 125, which are sent to"
             " the GPU; a block is taken and counted at each token; a prompt of 2,000 tokens has"
             " 2,000 keys to hash and to look up; and the kernel asks the table for each key, where"

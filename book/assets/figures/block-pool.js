@@ -2,7 +2,7 @@
 
    data = { blocks: 12, size: 4, room: 16, runs: [{key, label, commands: [["write", "a", "we sat"], ["fork", "a", "b"], ["free", "a"]]}, ...] }
    A word is a token. Blocks are taken, counted, copied and freed as engine.block_manager does without prefix caching;
-   what a text reads comes through its table. In pieces a text gets `room` places, and a fork is a copy of all. */
+   what a text reads comes through its table. In pieces a text gets `room` slots, and a fork is a copy of all. */
 window.w2s.register("block-pool", function (stage, data, tools) {
   "use strict";
   const { svg, el, set } = tools, { blocks, size, room } = data, drawing = svg("g", {}), picture = tools.picture({ class: "w2s-matrix" }, drawing), wholes = Math.floor(blocks * size / room);
@@ -65,7 +65,7 @@ window.w2s.register("block-pool", function (stage, data, tools) {
     table.replaceChildren(el("thead", {}, el("tr", {}, ...["text", "table", "reads"].map((one) => el("th", {}, one)))), el("tbody", {}, ...tables.map((line) => el("tr", { class: line[0] === chosen ? "is-new" : "" }, ...line.map((one) => el("td", {}, one))))));
     const held = blocks - now.free.length, alone = live.reduce((all, name) => all + now.texts[name].table.length, 0);
     note.textContent = now.without.length ? `In pieces, no room for: ${now.without.join(", ")}.` : "In pieces, all have room so far.";
-    picture.name(`${blocks} blocks, ${held} of them held; below, ${wholes} pieces of ${room} places.`);
+    picture.name(`${blocks} blocks, ${held} of them held; below, ${wholes} pieces of ${room} slots.`);
     tools.say(`${now.told} ${now.texts[chosen] ? `“${chosen}” holds ${mine.length} blocks` : `There is no text “${chosen}”`}; copy on write is ${copies ? "on" : "off"}. ${held} of ${blocks} blocks are held, ${alone} if nothing were shared; ${now.moved} copied so far. Pieces: ${now.pieces.filter(Boolean).length} of ${wholes} taken${now.without.length ? `, ${now.without.length} texts without room` : ""}.`);
     [back.disabled, next.disabled] = [at === 0, at === commands.length];
     Object.assign(stage.dataset, { run, at, held, copies, moved: now.moved, without: now.without.join(" "), tables: JSON.stringify(Object.fromEntries(live.map((name) => [name, now.texts[name].table]))), reads: JSON.stringify(Object.fromEntries(live.map((name) => [name, now.reads(now.texts[name]).join(" ")]))) });
@@ -78,7 +78,7 @@ window.w2s.register("block-pool", function (stage, data, tools) {
   const ways = tools.choice({ legend: "Copy on write", value: "on", options: [{ key: "on", label: "on" }, { key: "off", label: "off" }], onchange(key) { copies = key === "on"; draw(); } });
   const doing = [["New text", () => unused() && act(["write", unused(), field.input.value])], ["Append", () => now.texts[chosen] && act(["write", chosen, field.input.value])],
     ["Fork", () => now.texts[chosen] && unused() && act(["fork", chosen, unused()])], ["Free", () => now.texts[chosen] && act(["free", chosen])]].map(([label, what]) => tools.button(label, what));
-  stage.append(tools.bar(runs, next, back), tools.bar(ways, picks), tools.bar(field, ...doing), picture.node, note, el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Tables" }, table));
+  stage.append(tools.bar(runs, next, back), picture.node, note, el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Tables" }, table), tools.bar(ways, picks), tools.bar(field, ...doing));
   if (tools.asStill) at = commands.length;
   tools.onWidth((pixels) => { wide = pixels; draw(); });
 });

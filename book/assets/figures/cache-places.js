@@ -1,4 +1,4 @@
-/* Texts in a cache: places that hold a token, places that were given out and are empty, in blocks of a size that the reader drags.
+/* Texts in a cache: slots that hold a token, slots that are allocated and empty, in blocks of a size that the reader drags.
 
    data = { texts: ["we sat on the bank of the river", ...], longest: 16, size: 4, bytes: 23040 }
    A word stands for a token; `longest` is what a contiguous cache reserves for each text; bytes of a token's keys and values.
@@ -24,10 +24,10 @@ window.w2s.register("cache-places", function (stage, data, tools) {
         svg("text", { class: "w2s-tick", x: left, y: y + 12 }, shown.length > room ? `${shown.slice(0, room - 1)}…` : shown), ...boxes];
     }));
     set(picture.node, { viewBox: `0 0 ${wide} ${texts.length * row}`, width: wide });
-    picture.name(`${texts.length} texts, each a row of places: blue holds a word, orange is given out and empty, white is nobody's.`);
-    bars.show([{ label: "in one piece", value: reserved, hue: "grey" }, { label: "in blocks", value: held, hue: "orange" }, { label: "words", value: used, hue: "blue" }], { most: Math.max(reserved, held) });
-    tools.say(`${texts.length} texts, ${used} words. In blocks of ${size}: ${tables} blocks and as many entries in tables, ${held} places, ${held - used} empty (${percent(held - used, held)}). `
-      + `In one piece with room for ${longest}: ${reserved} places, ${reserved - used} empty (${percent(reserved - used, reserved)}).`);
+    picture.name(`${texts.length} texts, each a row of slots: blue holds a word, orange is allocated and empty, white is free.`);
+    bars.show([{ label: "contiguous", value: reserved, hue: "grey" }, { label: "in blocks", value: held, hue: "orange" }, { label: "words", value: used, hue: "blue" }], { most: Math.max(reserved, held) });
+    tools.say(`${texts.length} texts, ${used} words. In blocks of ${size}: ${tables} blocks and as many entries in tables, ${held} slots, ${held - used} empty (${percent(held - used, held)}). `
+      + `Contiguous, with room for ${longest}: ${reserved} slots, ${reserved - used} empty (${percent(reserved - used, reserved)}).`);
     Object.assign(stage.dataset, { size, lengths: lengths.join(" "), tables, held, reserved, used });
   }
   const field = tools.textField({ label: "Your texts, a / between them", value: texts.join(" / "), most: 400, oninput(text) {
@@ -35,7 +35,7 @@ window.w2s.register("cache-places", function (stage, data, tools) {
     if (typed.length) texts = typed;
     draw();
   } });
-  const block = tools.slider({ label: "Places in a block", min: 1, max: longest, value: size, oninput(value) { size = value; draw(); } });
-  stage.append(tools.bar(field), tools.bar(block), picture.node, tools.legend([{ label: "a word", hue: "blue", mark: 1 }, { label: "given out, empty", hue: "orange", mark: 1 }]).node, bars.node);
+  const block = tools.slider({ label: "Slots in a block", min: 1, max: longest, value: size, oninput(value) { size = value; draw(); } });
+  stage.append(picture.node, tools.legend([{ label: "a word", hue: "blue", mark: 1 }, { label: "allocated, empty", hue: "orange", mark: 1 }]).node, bars.node, tools.bar(block), tools.bar(field));
   tools.onWidth((pixels) => { wide = pixels; draw(); });
 });

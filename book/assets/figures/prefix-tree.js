@@ -1,4 +1,4 @@
-/* Four chats cut into blocks of words: which blocks are computed, and which are found because an earlier chat computed them.
+/* Four chats cut into blocks of words: which blocks are computed, and which are cache hits because an earlier chat computed them.
 
    data = { size: 4, chats: ["you help the bank ...", ...], most: 6 }       a word is a token; at most so many blocks are drawn
    Chats come in order, each after the one before is computed. The rule is that of engine.block_manager.find_prefix:
@@ -38,8 +38,8 @@ window.w2s.register("prefix-tree", function (stage, data, tools) {
     set(picture.node, { viewBox: `0 0 ${wide} ${rows.length * tall}`, width: wide });
     picture.node.style.setProperty("min-width", `${Math.min(wide, 560)}px`);
     bars.show([{ label: "without", value: total, hue: "grey" }, { label: "with", value: total - found, hue: "orange" }], { most: total });
-    picture.name(`Four chats in blocks of ${size} words; orange blocks are computed, blue ones were found, red ones were found wrongly.`);
-    tools.say(`${total} words are sent. ${found} are found in blocks that are there already, and ${total - found} are read.${wrong ? ` In ${wrong} ${wrong > 1 ? "chats" : "chat"} a block was found whose words were computed after another beginning: keys and values are wrong.` : ""}`);
+    picture.name(`Four chats in blocks of ${size} words; orange blocks are computed, blue ones are cache hits, red ones are wrong hits.`);
+    tools.say(`${total} words are sent. ${found} are cache hits, and ${total - found} are computed.${wrong ? ` In ${wrong} ${wrong > 1 ? "chats" : "chat"} a block was matched whose words were computed after another prefix: keys and values are wrong.` : ""}`);
     Object.assign(stage.dataset, { total, found, wrong, rule, salted, each: rows.map((row) => row.found).join(" ") });
   }
   const fields = chats.map((text, c) => tools.textField({ label: `Chat ${c + 1}`, value: text, most: 160, oninput(next) { chats[c] = next; draw(); } }));

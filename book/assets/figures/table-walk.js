@@ -1,8 +1,8 @@
-/* One query walks over the keys of its text through a block table, alone or in shares that walk at the same time.
+/* One query walks over the keys of its text through a block table, alone or in splits that walk at the same time.
 
    data = { blocks: 8, size: 4, table: [7, 2, 5], words: ["we", ...], weights: [1.2, ...], values: [8, ...] }
-   weights: e to the power of each score; values: one number of each value vector. A share keeps its sum of weights and its
-   mean; shares are put together as in kernels.paged_decode, or, on request, by a plain mean. */
+   weights: e to the power of each score; values: one number of each value vector. A split keeps its sum of weights and its
+   mean; splits are merged as in kernels.paged_decode, or, on request, by a plain mean. */
 window.w2s.register("table-walk", function (stage, data, tools) {
   "use strict";
   const { svg, el, set } = tools, { blocks, size, table, words, weights, values } = data, T = words.length, HUES = ["blue", "orange", "green", "purple", "yellow", "grey"];
@@ -17,7 +17,7 @@ window.w2s.register("table-walk", function (stage, data, tools) {
     const owner = (i) => all.findIndex(([a, b]) => i >= a && i < b), read = all.map(([a, b]) => words.map((_, i) => i).filter((i) => i >= a && i < Math.min(b, a + at)));
     drawing.replaceChildren(...Array.from({ length: blocks }, (_, b) => b).flatMap((b) => {
       const entry = table.indexOf(b), x = (b % across) * (size * cell + gap), y = Math.floor(b / across) * tall;
-      return [svg("text", { class: entry < 0 ? "w2s-tick" : "is-near", x, y: y + 14 }, entry < 0 ? `${b}: another's` : `${b}: entry ${entry}`), ...Array.from({ length: size }, (_, o) => {
+      return [svg("text", { class: entry < 0 ? "w2s-tick" : "is-near", x, y: y + 14 }, entry < 0 ? `${b}: other` : `${b}: entry ${entry}`), ...Array.from({ length: size }, (_, o) => {
         const i = entry * size + o, mine = entry >= 0 && i < T, seen = mine && read[owner(i)].includes(i), latest = mine && read[owner(i)].at(-1) === i;
         return svg("g", { class: mine ? `w2s-stretch hue-${HUES[owner(i)]}` : "" }, svg("rect", { class: mine && seen ? "" : "w2s-tile" + (mine ? "" : " is-masked"), x: x + o * cell, y: y + 20, width: cell - 2, height: 32, rx: 3, "stroke-width": latest ? 3 : 1 }),
           svg("text", { x: x + o * cell + cell / 2 - 1, y: y + 41, "text-anchor": "middle", "font-size": 12 }, mine ? words[i].slice(0, Math.max(1, Math.floor(cell / 7.4))) : ""));
@@ -26,11 +26,11 @@ window.w2s.register("table-walk", function (stage, data, tools) {
     set(picture.node, { viewBox: `0 0 ${wide} ${Math.ceil(blocks / across) * tall}`, width: wide });
     const found = read.map(mean), total = add(found.map((one) => one.sum)), done = at >= long();
     const answer = plain ? add(found.map((one) => one.mean)) / found.length : total ? add(found.map((one) => one.sum * one.mean)) / total : 0;
-    sheet.replaceChildren(el("thead", {}, el("tr", {}, ...["share", "keys read", "sum", "mean"].map((one) => el("th", {}, one)))),
+    sheet.replaceChildren(el("thead", {}, el("tr", {}, ...["split", "keys read", "sum", "mean"].map((one) => el("th", {}, one)))),
       el("tbody", {}, ...found.map(({ sum, mean: own }, s) => el("tr", {}, ...[`${s + 1} (${HUES[s]})`, `${read[s].length} of ${all[s][1] - all[s][0]}`, number(sum), number(own)].map((one) => el("td", {}, one))))));
-    note.textContent = done ? `Put together: ${number(answer)}. At one go: ${number(right)}.` : `Round ${at} of ${long()}.`;
-    picture.name(`${blocks} blocks of ${size} places. The text's ${T} keys lie in blocks ${table.join(", ")}, in that order.`);
-    tools.say(`${all.length} ${all.length > 1 ? "shares walk at the same time" : "share walks alone"}, ${long()} rounds. Round ${at}: ${add(read.map((one) => one.length))} of ${T} keys have been read. ${done ? `Put together by ${plain ? "a plain mean" : "their sums"}: ${number(answer)}; at one go ${number(right)}.` : ""}`);
+    note.textContent = done ? `Merged: ${number(answer)}. At once: ${number(right)}.` : `Round ${at} of ${long()}.`;
+    picture.name(`${blocks} blocks of ${size} slots. The text's ${T} keys lie in blocks ${table.join(", ")}, in that order.`);
+    tools.say(`${all.length} ${all.length > 1 ? "splits walk at the same time" : "split walks alone"}, ${long()} rounds. Round ${at}: ${add(read.map((one) => one.length))} of ${T} keys have been read. ${done ? `Merged by ${plain ? "a plain mean" : "their sums"}: ${number(answer)}; at once ${number(right)}.` : ""}`);
     Object.assign(stage.dataset, { at, shares, rounds: long(), plain, answer: done ? answer : "", right });
   }
   const holder = el("div", { class: "w2s-bar" });
@@ -41,9 +41,9 @@ window.w2s.register("table-walk", function (stage, data, tools) {
     holder.replaceChildren(...stepper.nodes);
     stepper.begin();
   }
-  const slider = tools.slider({ label: "Shares", min: 1, max: 6, value: shares, oninput(value) { shares = value; begin(); } });
-  const ways = tools.choice({ legend: "Put together by", value: "sums", options: [{ key: "sums", label: "their sums" }, { key: "mean", label: "a plain mean" }], onchange(key) { plain = key === "mean"; draw(); } });
-  stage.append(tools.bar(slider, ways), holder, picture.node, el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Shares" }, sheet), note);
+  const slider = tools.slider({ label: "Splits", min: 1, max: 6, value: shares, oninput(value) { shares = value; begin(); } });
+  const ways = tools.choice({ legend: "Merged by", value: "sums", options: [{ key: "sums", label: "their sums" }, { key: "mean", label: "a plain mean" }], onchange(key) { plain = key === "mean"; draw(); } });
+  stage.append(tools.bar(slider, ways), holder, picture.node, el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Splits" }, sheet), note);
   if (tools.asStill) shares = 3;
   let started = false;
   tools.onWidth((pixels) => { wide = pixels; if (started) draw(); else { started = true; begin(); } });

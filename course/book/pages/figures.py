@@ -154,6 +154,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "cache-places": {"texts", "longest", "size", "bytes"},
     "block-pool": {"blocks", "size", "room", "runs"},
     "prefix-tree": {"size", "chats", "most"},
+    "radix-tree": {"task", "size", "prompts"},
+    "window-blocks": {"task", "size", "most", "at", "groups"},
     "table-walk": {"blocks", "size", "table", "words", "weights", "values"},
     "file-header": {"files"},
     "block-rounding": {"rows"},

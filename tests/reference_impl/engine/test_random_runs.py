@@ -125,6 +125,7 @@ def draw_engine(draw, families, guesses):
             num_speculative_tokens=3 * guesses,
             scheduler=limits,
             async_scheduling=draw.random() < 0.5,
+            prefix_index=draw.choice(("hash_chain", "radix_tree")),
         ),
         proposer=NgramProposer() if guesses else None,
     )

@@ -9,17 +9,19 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reference_impl.engine.block_manager import GIVEN_UP, BlockManager
 from reference_impl.engine.engine import EngineConfig
-from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
+from reference_impl.engine.scheduler import LONGEST_MATCHED_QUEUE, Scheduler, SchedulerConfig
 from reference_impl.engine.sequence import Sequence, Status
 from reference_impl.engine.trace import Trace
 from reference_impl.generation.sampling_params import SamplingParams
 
 
-def make(num_blocks=16, block_size=4, window=None, **config):
+def make(num_blocks=16, block_size=4, window=None, prefix_index="hash_chain", **config):
     config = {"max_num_seqs": 4, "max_num_batched_tokens": 8, "max_model_len": 64, **config}
     return Scheduler(
         SchedulerConfig(**config),
-        BlockManager(num_blocks, block_size, watermark=0.0, window=window),
+        BlockManager(
+            num_blocks, block_size, watermark=0.0, window=window, prefix_index=prefix_index
+        ),
     )
 
 
@@ -152,6 +154,42 @@ def test_higher_priority_is_admitted_first_and_waiting_long_enough_makes_up_for_
     assert "low" in order
 
 
+def cached_first(policy, **config):
+    """Who is admitted when the second in the queue has a cached prefix and the first has none."""
+    scheduler = make(max_num_seqs=1, max_num_batched_tokens=16, policy=policy, **config)
+    scheduler.add(request("before", 9, max_tokens=1))
+    compute(scheduler, scheduler.schedule())
+    scheduler.add(request("other", 9, max_tokens=1, first_id=500))
+    scheduler.add(request("same start", 9, max_tokens=1))
+    return scheduler
+
+
+@pytest.mark.parametrize(("policy", "first"), [("fcfs", "other"), ("lpm", "same start")])
+def test_longest_prefix_match_admits_the_request_whose_prefix_is_cached(policy, first):
+    assert plan(cached_first(policy).schedule())[0][0] == first
+
+
+def test_priority_comes_before_a_cached_prefix_and_a_long_queue_is_not_matched():
+    scheduler = cached_first("lpm")
+    scheduler.add(request("important", 9, max_tokens=1, priority=1, first_id=700))
+    assert plan(scheduler.schedule())[0][0] == "important"
+    scheduler = cached_first("lpm")
+    for number in range(LONGEST_MATCHED_QUEUE):
+        scheduler.add(request(f"more {number}", 1, max_tokens=1, first_id=900))
+    assert plan(scheduler.schedule())[0][0] == "other"
+
+
+def test_a_request_without_a_prefix_does_not_starve():
+    scheduler = cached_first("lpm", patience=3)
+    order = []
+    for number in range(6):
+        scheduler.add(request(f"same {number}", 9, max_tokens=1))
+        step = scheduler.schedule()
+        order += [name for name, _ in plan(step)]
+        compute(scheduler, step)
+    assert order.index("other") == 3
+
+
 def test_drafts_take_no_block_that_another_would_be_preempted_for():
     scheduler = make(num_blocks=3, block_size=4, max_num_batched_tokens=16)
     item = request("a", 3, max_tokens=4)
@@ -209,9 +247,14 @@ class Machine(RuleBasedStateMachine):
         self.scheduler.add(item)
         self.requests.append(item)
 
-    @rule(host=st.sampled_from([0, 6]), window=st.sampled_from([None, 1, 3, 5]))
+    @rule(
+        host=st.sampled_from([0, 6]),
+        window=st.sampled_from([None, 1, 3, 5]),
+        policy=st.sampled_from(["fcfs", "lpm"]),
+        prefix_index=st.sampled_from(["hash_chain", "radix_tree"]),
+    )
     @precondition(lambda self: not self.requests)
-    def choose_host_and_window(self, host, window):
+    def choose_settings(self, host, window, policy, prefix_index):
         self.scheduler = make(
             num_blocks=9,
             block_size=2,
@@ -221,6 +264,8 @@ class Machine(RuleBasedStateMachine):
             patience=20,
             num_host_blocks=host,
             window=window,
+            policy=policy,
+            prefix_index=prefix_index,
         )
 
     @rule()
