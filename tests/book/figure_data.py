@@ -982,6 +982,24 @@ DATA["chain-votes"] = {
         },
     ],
 }
+DATA["maxsim-grid"] = {
+    "task": "Choose a text.",
+    "query": ["who", "lends"],
+    "texts": [
+        {
+            "label": "the bank lends",
+            "tokens": ["the", "bank", "lends"],
+            "cosines": [[0.3, 0.5, 0.2], [0.1, 0.4, 0.9]],
+            "mean": 0.6,
+        },
+        {
+            "label": "a river",
+            "tokens": ["a", "river"],
+            "cosines": [[0.2, 0.1], [-0.1, 0.0]],
+            "mean": 0.1,
+        },
+    ],
+}
 DATA["minhash-bands"] = {
     "texts": ["the bank lends money to firms", "the bank lends money to a firm"],
     "size": 3,

@@ -1502,6 +1502,20 @@ def test_the_vectors_that_enter_a_head_are_those_of_the_task(show):
         assert task["why"][-1] in said(page) and stage.get_attribute("data-place") == "3"
 
 
+def test_maxsim_adds_up_the_largest_cosine_of_each_query_token(show):
+    page, data = show("maxsim-grid"), DATA["maxsim-grid"]
+    stage = page.locator(".w2s-stage")
+    for text in data["texts"]:
+        page.get_by_role("combobox").select_option(text["label"])
+        page.locator("input[value=maxsim]").check(force=True)
+        expected = sum(map(max, text["cosines"]))
+        assert stage.get_attribute("data-value") == f"{expected:.4f}"
+        assert stage.locator(".is-new").count() == len(data["query"])
+        page.locator("input[value=mean]").check(force=True)
+        assert stage.get_attribute("data-value") == f"{text['mean']:.4f}"
+        assert stage.locator(".is-new").count() == 0
+
+
 def test_recorded_trainings_show_the_setting_that_is_chosen_and_the_mean_over_its_seeds(show):
     page, data = show("tuned-runs"), DATA["tuned-runs"]
     stage, slider = page.locator(".w2s-stage"), page.get_by_role("slider")

@@ -91,6 +91,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "asked-texts": {"model", "width", "longest", "sets"},
     "tags-by-hand": {"kinds", "sentences"},
     "span-sums": {"questions", "longest"},
+    "maxsim-grid": {"task", "query", "texts"},
     "sparse-patterns": {"tokens", "windows", "random", "presets"},
     "span-cuts": {"texts", "share", "span", "seed", "whole"},
     "spoken-order": {"tokens", "orders"},
