@@ -1000,6 +1000,17 @@ DATA["maxsim-grid"] = {
         },
     ],
 }
+DATA["confusion-counts"] = {
+    "task": "Move a count.",
+    "counts": {"tp": 6, "fp": 2, "fn": 1, "tn": 1},
+    "most": 10,
+}
+DATA["inverted-lists"] = {
+    "task": "Turn the query.",
+    "lists": [[0, 20, 40], [110, 120, 130]],
+    "query": 72,
+    "probes": 1,
+}
 DATA["minhash-bands"] = {
     "texts": ["the bank lends money to firms", "the bank lends money to a firm"],
     "size": 3,

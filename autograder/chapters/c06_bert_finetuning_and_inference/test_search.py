@@ -11,7 +11,7 @@ ndcg_at = exercise(
     "06.ndcg_at",
     function="ndcg_at",
     points=4,
-    see=f"{BOOK}/search#how-good-is-a-ranking",
+    see=f"{BOOK}/search#ndcg",
     withhold=OURS | LIBRARIES,
 )
 

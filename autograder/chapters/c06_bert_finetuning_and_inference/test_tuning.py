@@ -102,7 +102,7 @@ matthews = exercise(
     "06.matthews",
     function="matthews",
     points=4,
-    see=f"{BOOK}/metrics#right-answers-are-not-enough",
+    see=f"{BOOK}/metrics#by-hand",
     withhold=OURS | LIBRARIES,
 )
 

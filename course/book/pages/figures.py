@@ -92,6 +92,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "tags-by-hand": {"kinds", "sentences"},
     "span-sums": {"questions", "longest"},
     "maxsim-grid": {"task", "query", "texts"},
+    "confusion-counts": {"task", "counts", "most"},
+    "inverted-lists": {"task", "lists", "query", "probes"},
     "sparse-patterns": {"tokens", "windows", "random", "presets"},
     "span-cuts": {"texts", "share", "span", "seed", "whole"},
     "spoken-order": {"tokens", "orders"},
