@@ -101,9 +101,9 @@ def indexes(queries: Tensor, texts: Tensor) -> list[dict]:
     exact = similarity(queries, texts).topk(10).indices.tolist()
     inverted, rows = InvertedFile(texts, 64), []
     begun = time.process_time()
-    graph = NavigableGraph(texts)
+    graph = NavigableGraph(texts, links=16, width=100)
     seconds = round(time.process_time() - begun)
-    settings = [("IVF", probes, inverted) for probes in (1, 2, 4, 8, 16)]
+    settings = [("IVF", probes, inverted) for probes in (1, 2, 4, 8, 16, 32)]
     settings += [("HNSW", width, graph) for width in (10, 20, 40, 80, 160)]
     for name, setting, index in settings:
         found = [index.search(query, 10, setting) for query in queries]

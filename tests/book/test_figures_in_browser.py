@@ -1520,7 +1520,9 @@ def test_the_four_counts_give_the_metrics_of_the_page(show):
     page = show("confusion-counts")
     stage = page.locator(".w2s-stage")
     assert stage.get_attribute("data-accuracy") == "0.7000"
-    assert stage.get_attribute("data-f1") == "0.8000" and stage.get_attribute("data-mcc") == "0.2182"
+    assert (
+        stage.get_attribute("data-f1") == "0.8000" and stage.get_attribute("data-mcc") == "0.2182"
+    )
     press(page, page.get_by_role("slider").nth(3), "Home")
     assert stage.get_attribute("data-accuracy") == "0.6667"
 
