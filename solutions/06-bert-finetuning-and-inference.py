@@ -79,30 +79,23 @@ progress("06")                                 # follows your checks
 # # Part 1. Pooling and classification
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mean_pool-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. One vector for a text
+# ## 1. Mean pooling
 #
-# - **What it is for**: search engines compare texts by one vector each. MiniLM's is the mean of its tokens' vectors, and padding in that mean makes a text's vector depend on the longest text that happens to be in the same batch.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: masks, sums along an axis.
-# - **Paper**: Reimers and Gurevych (2019), section 3.
+# **Why.** Search engines compare texts by one vector each. MiniLM's is the mean of its tokens' vectors, and padding in that mean makes a text's vector depend on the longest text of its batch.
 #
-# **The idea.** The encoder gives a vector at every place of every text, at padding too. The vector of a text is the **mean of the vectors at its tokens**, number by number. `mask` is True where a token stands, and False at padding.
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Reimers and Gurevych (2019), section 3
 #
-# **By hand.** One text of three places, the vectors (2, 0), (4, 6) and (9, 9), the last of which is padding. The sum of the two tokens is (6, 6), so the mean is **(3, 3)**. With the padding it would be (5, 5).
+# The encoder gives a vector $x_t \in \mathbb{R}^C$ at every position, at padding too. `mask`, $m_t$, is True at tokens and False at padding. **Mean pooling** represents the text by
+#
+# $$v = \frac{\sum_t m_t\, x_t}{\sum_t m_t}$$
+#
+# Write `mean_pool(x, mask)`; `x` is float32 $(B, T, C)$, `mask` bool $(B, T)$, the result float32 $(B, C)$.
+#
+# **By hand.** One text of three positions, the vectors (2, 0), (4, 6) and (9, 9), the last of which is padding. The sum of the two tokens is (6, 6), so the mean is **(3, 3)**. With the padding it would be (5, 5).
 #
 # **Rules**
-#
-# - All tokens count the same, the first (`[CLS]`) like the others.
-# - Padding may stand anywhere in a row: behind the tokens, in front of them, between them. What the vectors hold there are any finite numbers, large ones too.
-# - A row may be all padding: its vector is zeros.
-# - The number of tokens differs from row to row.
-#
-# **In**: `x` float32 $(B, T, C)$, numbers of at most 10,000 in size; `mask` bool $(B, T)$. **Out**: float32 $(B, C)$.
-#
-# ```python
-# x = torch.tensor([[[2.0, 0.0], [4.0, 6.0], [9.0, 9.0]]])
-# mask = torch.tensor([[True, True, False]])
-# ```
+# 1. Padding may stand anywhere in a sequence: after the tokens, before them, between them. The number of tokens differs from sequence to sequence.
+# 2. A sequence may be all padding: its vector is zeros.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -111,10 +104,10 @@ progress("06")                                 # follows your checks
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Give the mask an axis more and make numbers of it: 1 at a token, 0 at padding. Then `x` times that can be summed over the places. The number of tokens is the sum of the mask; where it is 0, divide by 1.
+# Give the mask an axis more and make numbers of it: 1 at a token, 0 at padding. Then `x` times that can be summed over the positions. The number of tokens is the sum of the mask; where it is 0, divide by 1.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # The largest mark of each pupil, where some tests were missed. Who missed all has 0; marks are at least 1.
 #
@@ -124,6 +117,11 @@ progress("06")                                 # follows your checks
 # ```
 #
 # For the marks 3, 6 and 5, with the second test missed, it is 5.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Entries of `x` are finite and at most 10,000 in size, at padding too. All tokens count the same, `[CLS]` like the others.
 #
 # </details>
 
@@ -139,7 +137,7 @@ def mean_pool(x: Float[Tensor, "B T C"], mask: Bool[Tensor, "B T"]) -> Float[Ten
 check(mean_pool)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "mean_pool-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The same text alone, and in a batch with a longer one: its vector must not move. Beside it stands what `x.mean(1)` makes of it.
+# The same text alone, and in a batch with a longer one: its vector must not move. Next to it is the result of `x.mean(1)`.
 
 # %% nbgrader={"grade": false, "grade_id": "look-mean_pool", "locked": true, "schema_version": 3, "solution": false, "task": false}
 generator = torch.Generator().manual_seed(6)
@@ -150,16 +148,15 @@ for places in (3, 5, 8):
         print(f"{places} places, 3 tokens: {[round(one, 3) for one in row[0].tolist()]}   by x.mean(1): {[round(one, 3) for one in vectors[0, :places].mean(0).tolist()]}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "repair_inference-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. One wrong line: labels, if the model is sure
+# ## 2. One wrong line: a label, if the model is sure
 #
-# - **What it is for**: a filter that answers "not sure" can hand the text to a person. Code like this runs behind every such filter, and a fault in it raises no error: the wrong texts pass.
-# - **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: softmax, reading code with a pencil.
-# - **Paper**: Devlin et al. (2019), section 4.1, for the softmax over the labels.
+# **Why.** A filter that answers "not sure" can pass the text to a person. Code like this is part of every such filter, and a mistake in it raises no error: the wrong texts pass.
 #
-# **The idea.** A classifier gives each text $L$ scores, the logits. The softmax over the **labels of a text** makes shares of them, which add up to 1. The answer is the number of the label with the largest share, counted from 0; and -1, "not sure", if that share is below `least`.
+# **Difficulty** 2 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Devlin et al. (2019), section 4.1, for the softmax over the labels
 #
-# The function below runs without complaint and returns a list of the right length. **Exactly one** of its six numbered lines is wrong: to change a single character of it repairs the function.
+# A classifier gives each text $L$ logits $z$. The probabilities are the softmax over the **labels of that text**, $p_l = e^{z_l} / \sum_k e^{z_k}$. The answer is the label with the largest probability, counted from 0, and −1, "not sure", if that probability is below `least`.
+#
+# The function below runs without complaint and returns a list of the right length. **Exactly one** of its six numbered lines is wrong; changing a single character of it repairs the function.
 #
 # ```python
 # def sure_labels(logits, least):                                           # logits (B, L)
@@ -171,23 +168,14 @@ for places in (3, 5, 8):
 #     return torch.where(sure, best.indices, -1).tolist()                   # line 6
 # ```
 #
-# **By hand.** Two texts, two labels, `least` = 0.7. The logits are (0, ln 3) and (0, 0), so the shares are (¼, ¾) and (½, ½). The first text has label 1. The second has no share of 0.7: **[1, -1]**. Follow the code with that and a pencil.
+# Three points for `sure_labels(logits, least)`, repaired: copy it and change that line, or write your own. `logits` is float32 $(B, L)$, `least` a float from 0 to 1, the result a list of $B$ ints. One point for `wrong_line()`, which returns the line's number, an `int`. Each is graded by itself.
+#
+# **By hand.** Two texts, two labels, `least` = 0.7. The logits are (0, ln 3) and (0, 0), so the probabilities are (¼, ¾) and (½, ½). The first text has label 1. The second has no probability of 0.7: **[1, −1]**. Follow the code with that and a pencil.
 #
 # **Rules**
-#
-# - The logits of a text do not depend on which other texts are in the batch, and so neither does its answer.
-# - Of several labels with the same largest logit the first counts. Two logits of one text are either equal or at least 0.001 apart.
-# - No text's largest share lies within 0.0001 of `least`, so that it does not matter what happens at equality.
-# - Logits may be as large as 10,000 and as small as -10,000.
-#
-# **What to do.** Three points for the function, repaired: copy it and change that line, or write it anew. One point for the line's number, a plain `int`, which `wrong_line` returns. Each is graded by itself.
-#
-# **In**: `logits` float32 $(B, L)$; `least` a float from 0 to 1. **Out**: a list of $B$ ints.
-#
-# ```python
-# logits = torch.tensor([[0.0, math.log(3)], [0.0, 0.0]])
-# least = 0.7
-# ```
+# 1. The answer for a text does not depend on the other texts of the batch.
+# 2. Of several labels with the same largest logit the first counts.
+# 3. Logits may be as large as 10,000 and as small as −10,000.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -199,7 +187,7 @@ for places in (3, 5, 8):
 # Run the lines one by one on two texts of three labels, and look at the sums of each row after line 3.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # How a household spends its money, as shares: each household is a row.
 #
@@ -209,6 +197,11 @@ for places in (3, 5, 8):
 # ```
 #
 # For (1, 3) and (2, 2) the first row is ¼ and ¾.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Two logits of one text are either equal or at least 0.001 apart. No text's largest probability lies within 0.0001 of `least`, so it does not matter what happens at equality.
 #
 # </details>
 
@@ -248,40 +241,37 @@ if yours is not None:
 # # Part 2. Fine-tuning and metrics
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rates-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. How fast may which layer learn?
+# ## 3. Learning rates by step and by layer
 #
-# - **What it is for**: at a rate that is fine for a new head, a pretrained body forgets within a hundred steps what it took days to learn. Every fine-tuning script has these two rules: a rate that climbs and falls, and lower layers that move less.
-# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 5
-# - **Needs**: straight lines, powers.
-# - **Paper**: Devlin et al. (2019), appendix A.2, for the climb and the fall; Howard and Ruder (2018), section 3.2, for rates by layer.
+# **Why.** At a learning rate that is fine for a new head, a pre-trained encoder forgets within a hundred steps what it took days to learn. Every fine-tuning script has these two rules: a learning rate that warms up and decays, and lower layers that move less.
 #
-# **What to predict.** The rate of every part of a model at one step.
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 5 · **Paper** Devlin et al. (2019), appendix A.2, for warm-up and decay; Howard and Ruder (2018), section 3.2, for the layers
 #
-# 1. *By step.* Steps are counted from 0. The rate climbs in a straight line from 0 at step 0 to `peak` at step `warmup`, and from there falls in a straight line to 0 at step `steps`. Where `warmup` is 0, it is `peak` at step 0 and falls from there.
-# 2. *By layer.* The top layer and the head on it learn at that rate. Each layer below learns at `decay` times the rate of the layer above it, and the embeddings, below the lowest layer, at `decay` times the rate of that one.
+# With $W$ = `warmup` and $S$ = `steps`, the learning rate of step $s$, counted from 0, is
 #
-# Return a list, from below to above: the embeddings, the lowest layer, …, the top layer, the head. That is `layers` + 2 rates.
+# $$\eta(s) = \mathrm{peak} \cdot \begin{cases} s / W & s < W \\ (S - s) / (S - W) & s \ge W \end{cases}$$
 #
-# **By hand.** Four epochs of 10 steps are 40 steps, the warm-up takes 4. At the steps 0, 1, 2, 4, 22 and 40 the rate is 0, ¼, ½, 1, ½ and 0 of the peak: at step 22 half of the 36 falling steps are done. With three layers and `decay` = ½, at step 4 and `peak` = 1: **[⅛, ¼, ½, 1, 1]**.
+# The head and the top layer learn at $\eta(s)$, each layer below at `decay` times the learning rate of the layer above it, and the embeddings at `decay` times that of the lowest layer.
+#
+# Write `rates(step, steps, warmup, peak, layers, decay)`. It returns a list of `layers` + 2 floats, from the bottom: the embeddings, the lowest layer, …, the top layer, the head.
+#
+# **By hand.** Four epochs of 10 steps are 40 steps, the warm-up takes 4. At the steps 0, 1, 2, 4, 22 and 40 the learning rate is 0, ¼, ½, 1, ½ and 0 of the peak: at step 22 half of the 36 decaying steps are done. With three layers and `decay` = ½, at step 4 and `peak` = 1: **[⅛, ¼, ½, 1, 1]**.
 #
 # **Rules**
-#
-# - `decay` may be 1: then all parts learn at the same rate. It is never above 1.
-# - Every rate is compared to four digits, however small it is. A rate that is 0 is exactly 0.
-#
-# **In**: `step`, `steps` and `warmup` ints with 0 ≤ `step` ≤ `steps`, 0 ≤ `warmup` < `steps` and `steps` of at most 1,000; `peak` a float from $10^{-9}$ to 10; `layers` an int from 1 to 48; `decay` a float from 0.3 to 1. **Out**: a list of `layers` + 2 floats.
+# 1. Where `warmup` is 0, the learning rate is `peak` at step 0 and decays from there.
+# 2. `decay` may be 1: then all parts have one learning rate.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# How many steps does the fall have? Not `steps`.
+# How many steps does the decay have? Not `steps`.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Work out one rate for the step, with an `if` between climb and fall. Then a list of powers: how many times is `decay` applied to the embeddings, if there are three layers?
+# Work out the learning rate of the step, with an `if` between warm-up and decay. Then a list of powers: how many times is `decay` applied to the embeddings, if there are three layers?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A candle of `length` burns evenly from `lit` to `out`. How long is it at `hour`?
 #
@@ -293,23 +283,28 @@ if yours is not None:
 # `candle(15, 12, 18, 8)` is 4.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# 0 ≤ `step` ≤ `steps` ≤ 1,000 and 0 ≤ `warmup` < `steps`; `peak` is from $10^{-9}$ to 10, `layers` from 1 to 48, `decay` from 0.3 to 1. Every learning rate is compared to four digits, however small it is. One that is 0 is exactly 0.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "rates", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def rates(step: int, steps: int, warmup: int, peak: float, layers: int, decay: float) -> list[float]:
-    """The rates of embeddings, layers from below to above, and head at one step."""
+    """The learning rates of embeddings, layers from the bottom up, and head at one step."""
     ### BEGIN SOLUTION
     if step < warmup:
         rate = peak * step / warmup
     else:
         rate = peak * (steps - step) / (steps - warmup)
-    return [rate * decay ** (layers - place) for place in range(layers + 1)] + [rate]
+    return [rate * decay ** (layers - layer) for layer in range(layers + 1)] + [rate]
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "rates-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 check(rates)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "rates-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The rate of the head over a run of 40 steps, and what each layer of a six-layer body gets at the peak of 2e-5 with a decay of 0.8.
+# The learning rate of the head over a run of 40 steps, and that of each layer of a six-layer encoder at the peak of 2e-5 with a decay of 0.8.
 
 # %% nbgrader={"grade": false, "grade_id": "look-rates", "locked": true, "schema_version": 3, "solution": false, "task": false}
 course = [attempt(rates, step, 40, 4, 1.0, 6, 0.8) for step in range(0, 41, 2)]
@@ -319,27 +314,23 @@ if None not in course:
     print("at the peak:", ", ".join(f"{rate:.1e}" for rate in rates(4, 40, 4, 2e-5, 6, 0.8)))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "matthews-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. A score that luck cannot raise
+# ## 4. Matthews correlation
 #
-# - **What it is for**: of the sentences in GLUE's CoLA, most are good English. Who says "good" to all of them has most of them right. The measure that the task is judged by gives such a model 0.
-# - **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: a square root.
-# - **Paper**: Matthews (1975); Wang et al. (2019), section 3, for its use in GLUE.
+# **Why.** Of the sentences in GLUE's CoLA, most are good English. Predicting "good" for all of them gets most of them right. The metric that the task uses gives such a model 0.
 #
-# **The idea.** A model says yes or no to every sentence. Four counts say how that went: `tp`, said yes and is yes; `fp`, said yes and is no; `fn`, said no and is yes; `tn`, said no and is no. Matthews' correlation is
+# **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Matthews (1975); Wang et al. (2019), section 3, for its use in GLUE
 #
-# $$\frac{tp \cdot tn - fp \cdot fn}{\sqrt{(tp + fp)(tp + fn)(tn + fp)(tn + fn)}}$$
+# A model predicts yes or no. Four counts describe its predictions: true positives `tp`, false positives `fp` (predicted yes, is no), false negatives `fn` (predicted no, is yes) and true negatives `tn`. The **Matthews correlation coefficient** is
 #
-# It is 1 where everything is right, -1 where everything is wrong, and 0 for guesses that have nothing to do with the truth. Where the root is 0, because only one thing was said, or only one thing is true, or there are no sentences, it is **0.0**.
+# $$\mathrm{MCC} = \frac{tp \cdot tn - fp \cdot fn}{\sqrt{(tp + fp)(tp + fn)(tn + fp)(tn + fn)}}$$
 #
-# **By hand.** `tp` = 6, `fp` = 2, `fn` = 2, `tn` = 0. Six of ten are right, and F1 is 12 / 16 = .75. But whoever was a "no" was missed each time: (6 · 0 - 2 · 2) / √(8 · 8 · 2 · 2) = -4 / 16 = **-.25**. With `tn` = 6 it is 32 / 64 = .5.
+# Write `matthews(tp, fp, fn, tn)` for four ints; the result is a float.
+#
+# **By hand.** `tp` = 6, `fp` = 2, `fn` = 2, `tn` = 0. Six of ten are right, and F1 is 12 / 16 = .75. But each "no" was missed: (6 · 0 − 2 · 2) / √(8 · 8 · 2 · 2) = −4 / 16 = **−.25**. With `tn` = 6 it is 32 / 64 = .5.
 #
 # **Rules**
-#
-# - Counts may be as large as a million. The product of four sums is then beyond 64 bits: Python's ints have no such end, those of numpy and torch do, without a word.
-# - To call yes no, and no yes, changes nothing.
-#
-# **In**: four ints from 0 to 1,000,000. **Out**: a float.
+# 1. Where the root is 0, because only one class is predicted, or only one is true, or there are no sentences, the result is 0.0.
+# 2. Counts may be as large as a million. The product of four sums is then beyond 64 bits: Python's ints have no such limit, those of numpy and torch overflow silently.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -351,9 +342,9 @@ if None not in course:
 # Work out the product of the four sums in ints. If it is not 0, divide by `math.sqrt` of it.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# The cosine of two vectors of two numbers, 0.0 where one has no length:
+# The cosine of two vectors in the plane, 0.0 where one has no length:
 #
 # ```python
 # def cosine(a, b, c, d):                                # of (a, b) and (c, d)
@@ -364,10 +355,15 @@ if None not in course:
 # `cosine(3, 4, 4, 3)` is 0.96.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# The counts are from 0 to 1,000,000. Exchanging yes and no changes nothing.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "matthews", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def matthews(tp: int, fp: int, fn: int, tn: int) -> float:
-    """Matthews' correlation of what was said and what is true; 0.0 if one of them is always the same."""
+    """The Matthews correlation of predicted and true classes; 0.0 if one of them is constant."""
     ### BEGIN SOLUTION
     product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     return (tp * tn - fp * fn) / math.sqrt(product) if product else 0.0
@@ -390,20 +386,18 @@ for name, counts in {"all right": (70, 0, 0, 30), "always yes": (70, 30, 0, 0), 
 # ---
 # # Part 3. Named-entity recognition
 #
-# Each word of a text is tagged: `B-X` begins an entity of the kind X, `I-X` goes on with it, `O` is no part of one. In *Ada lives in New York* the tags are B-PER, O, O, B-LOC, I-LOC.
+# Each word of a text is tagged: `B-X` begins an entity of the type X, `I-X` continues it, `O` is no part of one. In *Ada lives in New York* the tags are B-PER, O, O, B-LOC, I-LOC.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "align_tags-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. Tags for words, labels for pieces
+# ## 5. Tags of words, labels of pieces
 #
-# - **What it is for**: people tag words, and BERT reads pieces of words. If pieces and tags slip by one place, training runs, the loss falls, and the model learns nonsense.
-# - **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5
-# - **Needs**: lists.
-# - **Paper**: Devlin et al. (2019), section 5.3.
+# **Why.** People tag words, and BERT reads pieces of words. If pieces and tags slip by one position, training runs, the loss falls, and the model learns nonsense.
 #
-# **The idea.** The tokenizer says of each token which word it is a piece of: `word_ids` has the number of the word, from 0, or `None` for a token that was added, such as `[CLS]`, `[SEP]` and padding. `tags` has a number for each word. The label of a token is
+# **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5 · **Paper** Devlin et al. (2019), section 5.3
 #
-# - the tag of its word, if it is the **first piece** of it;
-# - **-100** for every later piece and for every added token: the loss leaves these places out.
+# The tokenizer reports for each token which word it is a piece of: `word_ids` has the number of the word, from 0, or `None` for an added token, such as `[CLS]`, `[SEP]` and padding. `tags` has a number for each word. The label of a token is the tag of its word at the **first piece**, and **−100** at later pieces and added tokens, which the loss ignores.
+#
+# Write `align_tags(word_ids, tags)`; it returns a list of ints, as long as `word_ids`.
 #
 # **By hand.** *el ##on mu ##sk lives* between `[CLS]` and `[SEP]`: three words in five pieces. The words have the tags 1 (B-PER), 2 (I-PER) and 0 (O).
 #
@@ -413,18 +407,9 @@ for name, counts in {"all right": (70, 0, 0, 30), "always yes": (70, 30, 0, 0), 
 # | label | -100 | 1 | -100 | 2 | -100 | 0 | -100 |
 #
 # **Rules**
-#
-# - The numbers of words never fall from left to right, and the pieces of a word stand side by side. A number may be missing: a word of which nothing is left has no piece. The tag of word 7 is `tags[7]` all the same.
-# - Words at the end may have been cut off: then `tags` is longer than what is asked for. A word that was cut within has some of its pieces, and its first has the label.
-# - Added tokens may stand anywhere but between two pieces of one word. There may be none, there may be nothing else, and there may be no token at all: then the answer is an empty list.
-# - Two neighbours with the same tag are two words, if their numbers differ. The tag 0 is a tag, and word 0 a word.
-#
-# **In**: `word_ids`, a list of ints of at least 0 and `None`; `tags`, a list of ints of at least 0, one for each word of the text. **Out**: a list of ints, as long as `word_ids`.
-#
-# ```python
-# word_ids = [None, 0, 0, 1, 1, 2, None]
-# tags = [1, 2, 0]
-# ```
+# 1. The numbers of words never decrease from left to right, and the pieces of a word are adjacent. A number may be missing: the tag of word 7 is `tags[7]` all the same.
+# 2. Words at the end may have been cut off: then `tags` is longer than needed.
+# 3. Two neighbours with the same tag are two words, if their numbers differ. The tag 0 is a tag, and word 0 a word.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -436,7 +421,7 @@ for name, counts in {"all right": (70, 0, 0, 30), "always yes": (70, 30, 0, 0), 
 # Walk through `word_ids` and remember the number before. Where the number is `None`, or the same as before, the label is -100. Else it is the tag with that number. Compare with `is None`: the number 0 is false in Python.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A diary has a page number on each line. Print the page only where it changes.
 #
@@ -450,6 +435,11 @@ for name, counts in {"all right": (70, 0, 0, 30), "always yes": (70, 30, 0, 0), 
 # ```
 #
 # `margins([3, 3, 4])` is `["3", "", "4"]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Added tokens may stand anywhere but between two pieces of one word. There may be none, there may be nothing else, and there may be no token at all: then the result is an empty list. A word that was cut within has some of its pieces, and its first has the label.
 #
 # </details>
 
@@ -468,40 +458,29 @@ def align_tags(word_ids: list[int | None], tags: list[int]) -> list[int]:
 check(align_tags)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "entity_f1-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. How many entities were found?
+# ## 6. Entity F1
 #
-# - **What it is for**: papers on names in texts report one number, the F1 of entities. Who reports the share of right tags instead gets a number that is larger by ten or twenty points, for the same model.
-# - **Difficulty** 4 of 5 · **Time** 32 minutes · **Points** 10
-# - **Needs**: lists, strings, sets.
-# - **Paper**: Tjong Kim Sang and De Meulder (2003), section 2; what counts as an entity is read as their program reads it.
+# **Why.** Papers on named-entity recognition report one number, the entity F1. The fraction of right tags is larger by ten or twenty points, for the same model.
 #
-# **The idea.** Two functions, each graded by itself.
+# **Difficulty** 4 of 5 · **Time** 32 minutes · **Points** 10 · **Paper** Tjong Kim Sang and De Meulder (2003), section 2, with entities read as their program reads them
 #
-# `entities(tags)` reads the tags of one sentence and returns its entities in order, each as a tuple `(kind, start, end)`: the words `start` to `end` - 1.
+# Two functions, each graded by itself. `entities(tags)` reads the tags of one sentence and returns its entities in order, each as a tuple `(type, start, end)`: the words `start` to `end` − 1.
 #
-# - `B-X` begins an entity of the kind X, always.
-# - `I-X` goes on with the entity that is open, if that is of the kind X. Otherwise it **begins one**: after `O`, after an entity of another kind, at the start of the sentence. No person tags like that, but models do.
+# - `B-X` always begins an entity of the type X.
+# - `I-X` continues the open entity, if its type is X. Otherwise it **begins one**: after `O`, after an entity of another type, at the start of the sentence.
 # - An entity ends before `O`, before the next one begins, and at the end of the sentence.
 #
-# `entity_f1(said, true)` compares tags that a model said with the true ones, for a list of sentences. An entity is right if the very same sentence has it in both: kind, start and end. From all sentences **together** count what was said, what is true, and what is right. Return a dictionary:
+# `entity_f1(said, true)` compares the predicted tags, `said`, with the true ones, for a list of sentences. An entity is right if the very same sentence has it in both: type, start and end. With $A$ the predicted entities of all sentences **together** and $G$ the true ones, return the dictionary
 #
-# - `"precision"`, right / said; `"recall"`, right / true; `"f1"`, 2 · right / (said + true). A share of nothing, 0 / 0, is 0.0.
+# $$\text{precision} = \frac{|A \cap G|}{|A|}, \qquad \text{recall} = \frac{|A \cap G|}{|G|}, \qquad \text{f1} = \frac{2\,|A \cap G|}{|A| + |G|}$$
 #
-# **By hand.** Twenty words. An ORG of two stands at 2 and 3, a PER of three at 10 to 12. A model misses the last word of the PER and says `O` there. Nineteen of twenty tags are right, 95 %. But it said two entities, and one of them, `("PER", 10, 12)`, is none of the true ones: precision, recall and F1 are **.50**.
+# **By hand.** Twenty words. An ORG of two stands at 2 and 3, a PER of three at 10 to 12. A model misses the last word of the PER and predicts `O` there. Nineteen of twenty tags are right, 95 %. But it predicts two entities, and one of them, `("PER", 10, 12)`, is none of the true ones: precision, recall and F1 are **.50**.
 #
 # **Rules**
-#
-# - `["I-PER", "I-PER", "I-LOC", "B-LOC", "O"]` has the entities `("PER", 0, 2)`, `("LOC", 2, 3)` and `("LOC", 3, 4)`.
-# - The kind is all that follows `B-` or `I-`, and is compared letter by letter. It may hold a dash: `B-ORG-GOV` begins an entity of the kind `ORG-GOV`, which is another than `ORG`.
-# - A sentence may have no words, and there may be no sentences.
-# - Half of an entity, or one of another kind, is wrong, and counts among those that were said.
-#
-# **In**: `tags`, a list of strings, each `O`, or `B-` or `I-` and a kind of at least one letter; `said` and `true`, lists of as many sentences, each sentence a list of as many tags in both. **Out**: a list of tuples of a string and two ints; a dictionary of three floats.
-#
-# ```python
-# true = [["O", "O", "B-ORG", "I-ORG"] + ["O"] * 6 + ["B-PER", "I-PER", "I-PER"] + ["O"] * 7]
-# said = [["O", "O", "B-ORG", "I-ORG"] + ["O"] * 6 + ["B-PER", "I-PER", "O"] + ["O"] * 7]
-# ```
+# 1. `["I-PER", "I-PER", "I-LOC", "B-LOC", "O"]` has the entities `("PER", 0, 2)`, `("LOC", 2, 3)` and `("LOC", 3, 4)`.
+# 2. A fraction 0 / 0 is 0.0.
+# 3. A sentence may have no words, and there may be no sentences.
+# 4. Half of an entity, or one of another type, is wrong, and counts among the predicted.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -514,7 +493,7 @@ check(align_tags)
 # For the second function put the number of the sentence into each tuple. Then two sets are enough, and `&` between them.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Runs of equal letters, with where they begin and end:
 #
@@ -531,10 +510,15 @@ check(align_tags)
 # `runs("aab")` is `[("a", 0, 2), ("b", 2, 3)]`.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `said` and `true` have equally many sentences, and each sentence equally many tags in both. A tag is `O`, or `B-` or `I-` and a type of at least one letter. The type is all that follows `B-` or `I-`, compared letter by letter. It may hold a dash: `B-ORG-GOV` begins an entity of the type `ORG-GOV`, which is not `ORG`.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "entity_f1", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def entities(tags: list[str]) -> list[tuple[str, int, int]]:
-    """The entities of one sentence, in order: kind, first word, and the word after the last."""
+    """The entities of one sentence, in order: type, first word, and the word after the last."""
     ### BEGIN SOLUTION
     found, kind, start = [], "", 0
     for place, tag in enumerate([*tags, "O"]):
@@ -561,7 +545,7 @@ def entity_f1(said: list[list[str]], true: list[list[str]]) -> dict[str, float]:
 check(entity_f1)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "entity_f1-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand, and three models that are wrong in other ways: the share of right tags beside your F1.
+# The case by hand, and three models that are wrong in other ways: the fraction of right tags, and your F1.
 
 # %% nbgrader={"grade": false, "grade_id": "look-entity_f1", "locked": true, "schema_version": 3, "solution": false, "task": false}
 true = ["O", "O", "B-ORG", "I-ORG"] + ["O"] * 6 + ["B-PER", "I-PER", "I-PER"] + ["O"] * 7
@@ -578,32 +562,22 @@ for name, said in models.items():
 # %% [markdown] nbgrader={"grade": false, "grade_id": "best_span-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 7. The best span
 #
-# - **What it is for**: a model that answers from a text says of each token how well an answer could start there, and how well it could end there. The best start and the best end may not belong together; published tutorials take both all the same.
-# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6
-# - **Needs**: two loops, or a table of sums.
-# - **Paper**: Devlin et al. (2019), section 4.2.
+# **Why.** A model for extractive question answering scores each token as the start and as the end of the answer. The best start and the best end may not make a span; published tutorials take both all the same.
 #
-# **The idea.** `start` and `end` hold a score for each token. A span goes from token $i$ to token $j$, both included; its score is `start[i] + end[j]`. Among all spans that are possible, return the one with the **largest score**. A span is possible if
+# **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Devlin et al. (2019), section 4.2
 #
-# - it does not end before it starts: $i \le j$;
-# - it has at most `max_tokens` tokens: $j - i + 1 \le$ `max_tokens`;
-# - its first and its last token are both allowed: `allowed` is True there. What lies between them plays no part.
+# `start` and `end` hold a score for each token. A span goes from token $i$ to token $j$, both included. Return the possible span with the **largest score**:
+#
+# $$(\hat\imath, \hat\jmath) = \arg\max\; \mathrm{start}_i + \mathrm{end}_j \quad \text{over} \quad i \le j < i + \mathrm{max\_tokens}, \quad \mathrm{allowed}_i, \; \mathrm{allowed}_j$$
+#
+# Write `best_span(start, end, allowed, max_tokens)`; `start` and `end` are float32 $(T)$, `allowed` is bool $(T)$, `max_tokens` an int of at least 1. The result is a tuple of two ints, $i$ and $j$.
 #
 # **By hand.** `start` = (1, 2, 6, 3, 1), `end` = (0, 5, 1, 4, 2), all allowed, `max_tokens` = 5. The best start is token 2, the best end token 1: that is no span. 2 to 3 has 6 + 4 = 10, and none has more: **(2, 3)**. With `max_tokens` = 1 the spans (1, 1), (2, 2) and (3, 3) all have 7: the first counts.
 #
 # **Rules**
-#
-# - Of several spans with the same score the one that starts first counts, and of those the one that ends first.
-# - Scores may be negative, all of them too. Add them as they are: each is a multiple of 1/64 of at most 10,000 in size, so that sums are exact and equal ones are really equal.
-# - `max_tokens` may be larger than $T$. At least one token is allowed, so there is always a span.
-# - There may be one token.
-#
-# **In**: `start` and `end` float32 $(T)$; `allowed` bool $(T)$; `max_tokens` an int of at least 1. **Out**: a tuple of two ints, $i$ and $j$.
-#
-# ```python
-# start, end = torch.tensor([1.0, 2.0, 6.0, 3.0, 1.0]), torch.tensor([0.0, 5.0, 1.0, 4.0, 2.0])
-# allowed, max_tokens = torch.ones(5, dtype=torch.bool), 5
-# ```
+# 1. Of several spans with the same score the one that starts first counts, and of those the one that ends first.
+# 2. Scores may be negative, all of them too.
+# 3. The first and the last token must be allowed. What lies between them does not matter.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -615,7 +589,7 @@ for name, said in models.items():
 # For each allowed $i$, and each allowed $j$ from $i$ to $i$ + `max_tokens` - 1, compare the sum with the best so far, and take it only if it is **larger**. Begin with minus infinity. Or make the table `start[:, None] + end`, put minus infinity where no span is possible, and look for its first largest entry.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Buy on one day and sell on a later one, for the largest gain:
 #
@@ -630,6 +604,11 @@ for name, said in models.items():
 # ```
 #
 # `trade([5, 2, 6, 1])` is `(1, 2)`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Scores are multiples of 1/64 of at most 10,000 in size, so that sums are exact and equal ones are really equal. `max_tokens` may be larger than $T$, and $T$ may be 1. At least one token is allowed, so there is always a span.
 #
 # </details>
 
@@ -660,36 +639,26 @@ for places in (2, 5, 20):
         print(f"{places:>2} tokens: the two largest scores make no span in {sum(i > j for i, j in largest) / 3:.0f} %, and your span in {same / 3:.0f} % of the cases")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "squad_scores-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. Right, or nearly right
+# ## 8. Exact match and token F1
 #
-# - **What it is for**: *the river bank* and *river bank.* are the same answer, *bank of the river* is nearly one. SQuAD's two numbers, which every table of question answering shows, depend on the rules of this exercise.
-# - **Difficulty** 3 of 5 · **Time** 16 minutes · **Points** 4
-# - **Needs**: strings, `Counter`.
-# - **Paper**: Rajpurkar et al. (2016), section 6.1, and the program released with it.
+# **Why.** *the river bank* and *river bank.* are the same answer, *bank of the river* is nearly one. SQuAD's two metrics, which every table of question answering shows, depend on the rules of this exercise.
 #
-# **The idea.** First every text is made **plain**, in this order:
+# **Difficulty** 3 of 5 · **Time** 16 minutes · **Points** 4 · **Paper** Rajpurkar et al. (2016), section 6.1, and the program released with it
 #
-# 1. lower case;
-# 2. every punctuation mark of `string.punctuation` is taken away, with nothing in its place;
-# 3. the words *a*, *an* and *the* are taken away;
-# 4. what is left is split into words wherever there is white space.
+# First every text is **normalized**, in this order: lower case; remove every punctuation mark of `string.punctuation`, with nothing instead; split at white space; remove the words *a*, *an* and *the*.
 #
-# Then an answer is compared with several true ones. **Exact match** is 1.0 if its words are those of one of them, in the same order, else 0.0. **F1** is the best over the truths: 2 · *shared* / (words of the answer + words of the truth), where a word that stands twice in one is shared twice only if it stands twice in the other.
+# **Exact match** is 1.0 if the answer's words are those of one of the true answers, in the same order, else 0.0. With $c$ common words, where a word that occurs twice in one text is common twice only if it occurs twice in the other, the best true answer gives
 #
-# **By hand.** *the river bank of Bern*, and the truth is *a bank of the river Aare*. Plain: river bank of bern, bank of river aare. Three words of four and four are shared: F1 is 6 / 8 = **.75**, exact match **0**.
+# $$F_1 = \frac{2c}{\text{words of the answer} + \text{words of the true answer}}$$
+#
+# Write `squad_scores(answer, truths)` for a string and a list of strings. The result is a tuple of two floats, exact match and F1.
+#
+# **By hand.** *the river bank of Bern*, and the truth is *a bank of the river Aare*. Normalized: river bank of bern, bank of river aare. Three words of four and four are common: F1 is 6 / 8 = **.75**, exact match **0**.
 #
 # **Rules**
-#
-# - Punctuation goes first: `well-known` becomes *wellknown*, one word, and `A.` becomes *a*, which is then taken away. *theatre* stays whole.
-# - It happens that nothing is left of a text. Then F1 is 1.0 if nothing is left of the other either, else 0.0; and so is exact match.
-# - There may be no truths, for a question that the text does not answer. That counts as one truth of which nothing is left.
-#
-# **In**: `answer` a string; `truths` a list of strings; all texts of ASCII letters, digits, punctuation marks, spaces, tabs and line ends, of at most 2,000 characters. **Out**: a tuple of two floats, exact match and F1.
-#
-# ```python
-# answer = "the river bank of Bern"
-# truths = ["a bank of the river Aare"]
-# ```
+# 1. Punctuation goes first: `well-known` becomes *wellknown*, one word, and `A.` becomes *a*, which is then removed. *theatre* stays whole.
+# 2. Nothing may be left of a text. Then F1 is 1.0 if nothing is left of the other either, else 0.0; and so is exact match.
+# 3. There may be no true answers, for a question that the text does not answer. That counts as one of which nothing is left.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -701,7 +670,7 @@ for places in (2, 5, 20):
 # After lower case and punctuation, `split()` makes words; leave the three out. How often a word is shared: `Counter(one) & Counter(other)` keeps the smaller count of each, and `.total()` adds them up. The best over several is `max`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # How many letters can two words share, letter by letter?
 #
@@ -711,6 +680,11 @@ for places in (2, 5, 20):
 # ```
 #
 # `shared("letter", "tell")` is 3: one *t*, one *e*, one *l*.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# All texts consist of ASCII letters, digits, punctuation marks, spaces, tabs and line ends, and have at most 2,000 characters.
 #
 # </details>
 
@@ -748,33 +722,24 @@ for answer in ("River bank!", "on a bank", "the bank of the river", "in the rive
 # # Part 5. Retrieval
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "ndcg_at-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. How early do the right ones stand?
+# ## 9. nDCG
 #
-# - **What it is for**: nobody reads the second page of hits. This is the measure of BEIR and MTEB, the tables by which embedding models are bought and sold: it counts what was found less, the further down it stands.
-# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 4
-# - **Needs**: sorting, logarithms.
-# - **Paper**: Järvelin and Kekäläinen (2002), with the discount log2(rank + 1); Thakur et al. (2021) for its use in BEIR.
+# **Why.** Nobody reads the second page of results. This is the metric of BEIR and MTEB, the benchmarks by which embedding models are compared: a result counts less, the lower it ranks.
 #
-# **The idea.** A search returned documents, best first. `grades` says how good each document is for the query: 0 is no use, and a larger grade is better. A document that is not in `grades` has grade 0.
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 4 · **Paper** Järvelin and Kekäläinen (2002), with the discount log2(rank + 1); Thakur et al. (2021) for its use in BEIR
 #
-# 1. *Gain*: for each of the first `k` documents of `ranking`, its grade divided by $\log_2(\text{rank} + 1)$, where the first has rank 1. Add them up.
-# 2. *Ideal*: the same sum for the best order there could be: **all** grades in `grades`, the largest first, of which the first `k`.
-# 3. Return gain / ideal, and **0.0** where the ideal is 0.
+# A search returned documents, best first. `grades` has the relevance of documents: 0 is none, and a larger grade is better. A document that is not in `grades` has grade 0. With $g_r$ the grade at rank $r$ of the ranking, and $g^*_r$ the grades of **all** of `grades`, the largest first,
 #
-# **By hand.** Two documents are right, with grade 1 each, and stand at ranks 1 and 3. The gain is 1 + 1 / log2(4) = 1.5, the ideal 1 + 1 / log2(3) = 1.631: **.920**. If only one is right, and it stands at rank 3: ½ / 1 = **.5**.
+# $$\mathrm{nDCG@}k = \frac{\sum_{r=1}^{k} g_r / \log_2(r + 1)}{\sum_{r=1}^{k} g^*_r / \log_2(r + 1)}$$
+#
+# Write `ndcg_at(ranking, grades, k)` for a list of strings, a dictionary of strings to ints and an int; the result is a float.
+#
+# **By hand.** Two documents are relevant, with grade 1 each, and stand at ranks 1 and 3. The gain is 1 + 1 / log2(4) = 1.5, the ideal 1 + 1 / log2(3) = 1.631: **.920**. If only one is relevant, and it stands at rank 3: ½ / 1 = **.5**.
 #
 # **Rules**
-#
-# - The grade itself is the gain. (Some papers take $2^{\text{grade}} - 1$.)
-# - What a search did not find counts in the ideal all the same.
-# - `ranking` may be shorter than `k`, or empty, and `k` may be larger than any list. `grades` may be empty, or have zeros only.
-# - No document stands twice in `ranking`.
-#
-# **In**: `ranking` a list of strings; `grades` a dictionary of strings to ints from 0 to 1,000; `k` an int of at least 1. **Out**: a float.
-#
-# ```python
-# ranking, grades, k = ["a", "b", "c", "d"], {"a": 1, "c": 1}, 10
-# ```
+# 1. The grade itself is the gain. (Some papers take $2^{\text{grade}} - 1$.)
+# 2. A relevant document that was not found counts in the ideal all the same.
+# 3. Where the ideal is 0, the result is 0.0.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -786,13 +751,13 @@ for answer in ("River bank!", "on a bank", "the bank of the river", "in the rive
 # Write a helper `dcg(list of grades)` that adds `grade / math.log2(rank + 1)` over the first `k`. Give it the grades in the order of the ranking, with `grades.get(document, 0)`, and then all grades, sorted downwards.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A relay of runners: each next one's time counts half of the one before. The best order puts the fastest last.
 #
 # ```python
 # def weighted(times):
-#     return sum(time / 2**place for place, time in enumerate(times))
+#     return sum(time / 2**n for n, time in enumerate(times))
 #
 #
 # def loss(times):
@@ -800,6 +765,11 @@ for answer in ("River bank!", "on a bank", "the bank of the river", "in the rive
 # ```
 #
 # `loss([4, 2])` is 1.25.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `ranking` may be shorter than `k`, or empty, and `k`, at least 1, may be larger than any list. `grades` may be empty, or have zeros only; a grade is at most 1,000. No document is in `ranking` more than once.
 #
 # </details>
 
@@ -818,7 +788,7 @@ def ndcg_at(ranking: list[str], grades: dict[str, int], k: int) -> float:
 check(ndcg_at)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "ndcg_at-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# One document answers the query. What is its place in a list worth, if ten are looked at?
+# One document answers the query. What is its rank worth, if ten are looked at?
 
 # %% nbgrader={"grade": false, "grade_id": "look-ndcg_at", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for rank in (1, 2, 3, 5, 10, 11):
@@ -831,15 +801,14 @@ for rank in (1, 2, 3, 5, 10, 11):
 # # Part 6. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "ninety_seven-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. "97 %", beside 92.8
+# ## 10. "97 %" and 92.8
 #
-# - **What it is for**: two numbers for the same task and nearly the same model can both be right, and only one of them can be compared with anything. To ask "a share of what?" is half of reading a paper.
-# - **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 5, given by a person who reads it
-# - **Needs**: exercise 6.
-# - **Paper**: Tjong Kim Sang and De Meulder (2003), section 2; Devlin et al. (2019), section 5.3 and table 7.
+# **Why.** Two numbers for the same task and nearly the same model can both be right, and only one of them can be compared with anything. Asking "a fraction of what?" is half of reading a paper.
 #
-# **The question.** A friend reads that BERT finds names in news text with "about 97 % accuracy". The paper's table says 92.8 for the larger BERT on the same task, CoNLL-2003. "So the paper is too modest", she says, "or the task got easier."
-# In about 150 words: what could each of the two numbers have counted? Why is the one that counts words higher, almost whatever the model does: show it with small numbers of your own, such as those of exercise 6. What would a program that writes `O` everywhere get by each, and why? Which of the two may she compare with other papers' numbers, and what must be said beside a number before anybody can?
+# **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 5, given by a person who reads it · **Paper** Tjong Kim Sang and De Meulder (2003), section 2; Devlin et al. (2019), section 5.3 and table 7
+#
+# A friend reads that BERT finds names in news text with "about 97 % accuracy". The paper's table says 92.8 for the larger BERT on the same task, CoNLL-2003. "So the paper is too modest", she says, "or the task got easier."
+# In about 150 words: what could each of the two numbers have counted? Why is the one that counts words higher, almost whatever the model does: show it with small numbers of your own, such as those of exercise 6. What would a program that writes `O` everywhere get by each, and why? Which of the two may she compare with other papers' numbers, and what must be stated with a number before anybody can?
 #
 # {{rubric}}
 #
@@ -855,7 +824,7 @@ for rank in (1, 2, 3, 5, 10, 11):
 # Take twenty words with two names. Let a model miss one word of one name. Count once in words, and once in names. Then let it find nothing.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # *A typist has 99 % of all letters right.* In a text of words of five letters that may be one wrong word in twenty: each wrong letter spoils a whole word. And "99 % of letters" says nothing of whether spaces were counted.
 #
@@ -874,7 +843,7 @@ for rank in (1, 2, 3, 5, 10, 11):
 #
 # First your `align_tags` puts the labels of invented sentences at MiniLM's vectors, a layer of 2,695 numbers learns from them, and your `entity_f1` says what it finds: for names that it has seen, for new ones, and for new ones in new sentences.
 # Then your `mean_pool` makes a vector of each of 300 dictionary definitions and words, and your `ndcg_at` says how well a definition finds its word.
-# The course's own functions and two rivals stand beside.
+# The course's own functions and two rivals are compared with yours.
 
 # %% nbgrader={"grade": false, "grade_id": "real-tags", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import random

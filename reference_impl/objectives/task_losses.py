@@ -137,18 +137,22 @@ def similarity_terms(
 
 
 def in_batch_negatives(
-    one: Float[Tensor, "B C"], other: Float[Tensor, "B C"], scale: float = 20.0
+    one: Float[Tensor, "B C"],
+    other: Float[Tensor, "B C"],
+    scale: float = 20.0,
+    hard: Float[Tensor, "M C"] | None = None,
 ) -> Terms:
-    """Each text should be nearer to its partner, in the same row, than to the others'
-    partners.
+    """InfoNCE: each text should be nearer to its partner, in the same row, than to the
+    others' partners, and than to the hard negatives, if there are any.
 
-    The cross-entropy of a softmax over the batch's B cosines, times `scale`; 20 is what
-    Reimers and Gurevych's program takes. How a batch is cut matters here: a smaller one
-    has fewer negatives.
+    The cross-entropy of a softmax over the cosines, times `scale`, one over the
+    temperature; 20 is what Reimers and Gurevych's program takes. How a batch is cut
+    matters here: a smaller one has fewer negatives.
     """
-    places = torch.arange(len(one), device=one.device)
+    partners = torch.arange(len(one), device=one.device)
+    texts = other if hard is None else torch.cat([other, hard])
     return mean_terms(
-        cross_entropy(scale * similarity(one, other), places, reduction="none")
+        cross_entropy(scale * similarity(one, texts), partners, reduction="none")
     )
 
 

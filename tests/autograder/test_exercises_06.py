@@ -97,15 +97,11 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
     )
 
 
-def test_the_printed_sample_values_run_as_they_stand():
-    for id, exercise in SIX.exercises.items():
+def test_the_printed_code_of_a_statement_runs_as_it_stands():
+    for id in SIX.exercises:
         card = SIX.cells[f"{id.split('.')[1]}-card"][0].source.split("<details>")[0]
-        names = dict(OURS)
         for code in re.findall(r"```python\n(.*?)```", card, re.DOTALL):
-            exec(code, names)
-        assert (
-            exercise.kind in ("predict", "manual") or len(names) > len(OURS) or id == "06.matthews"
-        ), id
+            exec(code, dict(OURS))
 
 
 def test_pooling_spans_and_answers_equal_the_references():

@@ -983,6 +983,35 @@ DATA["chain-votes"] = {
         },
     ],
 }
+DATA["maxsim-grid"] = {
+    "task": "Choose a text.",
+    "query": ["who", "lends"],
+    "texts": [
+        {
+            "label": "the bank lends",
+            "tokens": ["the", "bank", "lends"],
+            "cosines": [[0.3, 0.5, 0.2], [0.1, 0.4, 0.9]],
+            "mean": 0.6,
+        },
+        {
+            "label": "a river",
+            "tokens": ["a", "river"],
+            "cosines": [[0.2, 0.1], [-0.1, 0.0]],
+            "mean": 0.1,
+        },
+    ],
+}
+DATA["confusion-counts"] = {
+    "task": "Move a count.",
+    "counts": {"tp": 6, "fp": 2, "fn": 1, "tn": 1},
+    "most": 10,
+}
+DATA["inverted-lists"] = {
+    "task": "Turn the query.",
+    "lists": [[0, 20, 40], [110, 120, 130]],
+    "query": 72,
+    "probes": 1,
+}
 DATA["minhash-bands"] = {
     "texts": ["the bank lends money to firms", "the bank lends money to a firm"],
     "size": 3,

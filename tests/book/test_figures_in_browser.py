@@ -1525,6 +1525,43 @@ def test_the_vectors_that_enter_a_head_are_those_of_the_task(show):
         assert task["why"][-1] in said(page) and stage.get_attribute("data-place") == "3"
 
 
+def test_maxsim_adds_up_the_largest_cosine_of_each_query_token(show):
+    page, data = show("maxsim-grid"), DATA["maxsim-grid"]
+    stage = page.locator(".w2s-stage")
+    for text in data["texts"]:
+        page.get_by_role("combobox").select_option(text["label"])
+        page.locator("input[value=maxsim]").check(force=True)
+        expected = sum(map(max, text["cosines"]))
+        assert stage.get_attribute("data-value") == f"{expected:.4f}"
+        assert stage.locator(".is-new").count() == len(data["query"])
+        page.locator("input[value=mean]").check(force=True)
+        assert stage.get_attribute("data-value") == f"{text['mean']:.4f}"
+        assert stage.locator(".is-new").count() == 0
+
+
+def test_the_four_counts_give_the_metrics_of_the_page(show):
+    page = show("confusion-counts")
+    stage = page.locator(".w2s-stage")
+    assert stage.get_attribute("data-accuracy") == "0.7000"
+    assert (
+        stage.get_attribute("data-f1") == "0.8000" and stage.get_attribute("data-mcc") == "0.2182"
+    )
+    press(page, page.get_by_role("slider").nth(3), "Home")
+    assert stage.get_attribute("data-accuracy") == "0.6667"
+
+
+def test_an_inverted_file_misses_a_neighbour_across_the_boundary_unless_both_lists_are_searched(
+    show,
+):
+    page = show("inverted-lists")
+    stage = page.locator(".w2s-stage")
+    assert stage.get_attribute("data-found") == "110" and stage.get_attribute("data-exact") == "40"
+    assert stage.get_attribute("data-compared") == "5"
+    press(page, page.get_by_role("slider").nth(1), "End")
+    assert stage.get_attribute("data-found") == "40"
+    assert stage.get_attribute("data-compared") == "8"
+
+
 def test_recorded_trainings_show_the_setting_that_is_chosen_and_the_mean_over_its_seeds(show):
     page, data = show("tuned-runs"), DATA["tuned-runs"]
     stage, slider = page.locator(".w2s-stage"), page.get_by_role("slider")

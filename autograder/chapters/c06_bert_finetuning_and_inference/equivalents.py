@@ -19,11 +19,11 @@ EQUIVALENT = {
     },
     "06.entity_f1": {
         "([], '', 0)  =>  ([], 0, '')": (
-            "no kind is open at first, whether that is said by an empty text or by 0"
+            "no kind is open at first, whether an empty text or 0 stands for that"
         ),
         "0  =>  1": NOTHING_OPEN,
         "0  =>  -1": NOTHING_OPEN,
-        "(place, *one)  =>  (*one, place)": (
+        "(at, *one)  =>  (*one, at)": (
             "the number of the sentence is in the tuple, wherever it stands"
         ),
     },

@@ -382,8 +382,8 @@ def _(answer, truths):
     caught_by="plain",
     loses=1,
     misconception=(
-        "You put a space where punctuation was: `well-known` becomes two words. Nothing comes in"
-        " its place."
+        "You put a space where punctuation was: `well-known` becomes two words. Nothing comes"
+        " instead."
     ),
 )
 def _(answer, truths):

@@ -149,7 +149,7 @@ def _(ranking, grades, k):
     "share-of-the-right",
     caught_by="discount",
     loses=4,
-    misconception="You do not look at the ranks: this is a share of the grades.",
+    misconception="You do not look at the ranks: this is a fraction of the grades.",
 )
 def _(ranking, grades, k):
     return _ndcg(ranking, grades, k, discount=lambda rank: 1)

@@ -239,7 +239,7 @@ def _(tags):
     "b-ignored",
     "neighbours",
     1,
-    "You go on with an entity at a `B-` of the same kind. `B-` begins another.",
+    "You continue an entity at a `B-` of the same type. `B-` begins another.",
 )
 def _(tags):
     return _read(tags, lambda tag, kind: tag[2:] == kind)
@@ -254,7 +254,7 @@ def _(tags):
     "i-after-o-dropped",
     "kind-changes",
     2,
-    "You drop an `I-` that does not go on with anything. It begins an entity.",
+    "You drop an `I-` that continues nothing. It begins an entity.",
 )
 def _(tags):
     return _read(tags, _on, begins=lambda tag, kind: tag[0] == "B")
@@ -281,7 +281,7 @@ def _(tags):
     "kind-not-compared",
     "kind-changes",
     1,
-    "You go on with an entity at any `I-`. It must be of the same kind.",
+    "You continue an entity at any `I-`. It must be of the same type.",
 )
 def _(tags):
     return _read(tags, lambda tag, kind: tag[0] == "I")
@@ -314,7 +314,7 @@ def _(tags):
     return [(tag[2:], place, place + 1) for place, tag in enumerate(tags) if tag != "O"]
 
 
-@of_entities("length-for-end", "one", 5, "You return the number of words in the place of the end.")
+@of_entities("length-for-end", "one", 5, "You return the number of words instead of the end.")
 def _(tags):
     return [(kind, start, end - start) for kind, start, end in _read(tags, _on)]
 
@@ -446,7 +446,7 @@ def _(said, true):
     "sentences-joined",
     caught_by="together",
     loses=2,
-    misconception="You join the sentences: an entity at the end of one goes on into the next.",
+    misconception="You join the sentences: an entity at the end of one continues into the next.",
 )
 def _(said, true):
     return _numbers(
@@ -460,7 +460,7 @@ def _(said, true):
     caught_by="none",
     loses=1.5,
     misconception=(
-        "You divide by 0 where nothing was said, or nothing is true. A share of nothing is 0.0."
+        "You divide by 0 where nothing is predicted, or nothing true. A fraction of nothing is 0.0."
     ),
 )
 def _(said, true):
@@ -474,7 +474,7 @@ def _(said, true):
     caught_by="none",
     loses=1.5,
     misconception=(
-        "You give 1.0 where nothing was said and nothing is true. A share of nothing is 0.0."
+        "You give 1.0 where nothing is predicted and nothing true. A fraction of nothing is 0.0."
     ),
 )
 def _(said, true):
@@ -487,7 +487,7 @@ def _(said, true):
     "precision-and-recall-exchanged",
     caught_by="exact",
     loses=5,
-    misconception="Precision and recall are exchanged. Precision is the share of what was said.",
+    misconception="Precision and recall are exchanged. Precision divides by the predicted.",
 )
 def _(said, true):
     right, found, real = _sums(said, true)

@@ -16,7 +16,7 @@ def _weights(x, mask):
     "divides-by-all-places",
     caught_by="padding",
     loses=2.5,
-    misconception="You divide by all T places of a row. Divide by the number of its tokens.",
+    misconception="You divide by all T positions of a sequence. Divide by its number of tokens.",
 )
 def _(x, mask):
     return (x * _weights(x, mask)).mean(1)
@@ -27,7 +27,7 @@ def _(x, mask):
     "padding-in-the-mean",
     caught_by="padding",
     loses=3,
-    misconception="You take the mean over all places, padding too.",
+    misconception="You take the mean over all positions, padding too.",
 )
 def _(x, mask):
     return x.mean(1)
@@ -49,7 +49,7 @@ def _(x, mask):
     "mean-over-the-batch",
     caught_by="mean",
     loses=4,
-    misconception="You take the mean over the texts. It goes over the places of each text.",
+    misconception="You take the mean over the texts. It goes over the positions of each text.",
 )
 def _(x, mask):
     weights = _weights(x, mask)
@@ -101,7 +101,9 @@ def _(x, mask):
     "first-token-only",
     caught_by="mean",
     loses=4,
-    misconception="You return the vector of the first place. The mean of all tokens is asked for.",
+    misconception=(
+        "You return the vector of the first position. The mean of all tokens is asked for."
+    ),
 )
 def _(x, mask):
     return x[:, 0] * mask.any(1, keepdim=True)
@@ -124,8 +126,8 @@ def _(x, mask):
     caught_by="anywhere",
     loses=1,
     misconception=(
-        "You take as many places from the front as there are tokens. Padding may stand in front, or"
-        " between them."
+        "You take as many positions from the front as there are tokens. Padding may stand in"
+        " front, or between them."
     ),
 )
 def _(x, mask):
@@ -140,7 +142,7 @@ def _(x, mask):
     caught_by="anywhere",
     loses=1,
     misconception=(
-        "You take all places from the first token to the last. Padding may stand between them."
+        "You take all positions from the first token to the last. Padding may stand between them."
     ),
 )
 def _(x, mask):
@@ -180,7 +182,7 @@ def _(x, mask):
     "mask-turned-round",
     caught_by="mean",
     loses=4,
-    misconception="You take the places where the mask is False. It is True at tokens.",
+    misconception="You take the positions where the mask is False. It is True at tokens.",
 )
 def _(x, mask):
     weights = _weights(x, ~mask)
@@ -202,8 +204,8 @@ def _named(shares, least, values=None):
     caught_by="one",
     loses=3,
     misconception=(
-        "This is the code of the statement: the shares add up over the texts of the batch, and not"
-        " over the labels of a text."
+        "This is the code of the statement: the probabilities add up over the texts of the batch,"
+        " and not over the labels of a text."
     ),
 )
 def _(logits, least):
@@ -229,7 +231,7 @@ def _(logits, least):
     "threshold-on-logits",
     caught_by="one",
     loses=3,
-    misconception="You compare the largest logit with `least`. It is the share that is compared.",
+    misconception="You compare the largest logit with `least`. Compare the probability.",
 )
 def _(logits, least):
     return _named(logits, least)

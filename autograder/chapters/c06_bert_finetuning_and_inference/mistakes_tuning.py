@@ -23,7 +23,8 @@ def _by_layer(rate, layers, decay):
     caught_by="climb",
     loses=3.5,
     misconception=(
-        "Your first step has a rate above 0. Steps count from 0, and the climb begins at 0."
+        "Your first step has a learning rate above 0. Steps count from 0, and the climb begins at"
+        " 0."
     ),
 )
 def _(step, steps, warmup, peak, layers, decay):
@@ -51,8 +52,8 @@ def _(step, steps, warmup, peak, layers, decay):
     caught_by="climb",
     loses=5,
     misconception=(
-        "Your fall is measured from step 0: after the warm-up the rate jumps. It falls from `peak`"
-        " at step `warmup`, in `steps` - `warmup` steps."
+        "Your fall is measured from step 0: after the warm-up the learning rate jumps. It falls"
+        " from `peak` at step `warmup`, in `steps` - `warmup` steps."
     ),
 )
 def _(step, steps, warmup, peak, layers, decay):
@@ -236,9 +237,7 @@ def _root(tp, fp, fn, tn):
     "accuracy",
     caught_by="value",
     loses=4,
-    misconception=(
-        "This is the share of right answers. It is high for who says the frequent thing always."
-    ),
+    misconception=("This is accuracy. It is high for a constant prediction of the frequent class."),
 )
 def _(tp, fp, fn, tn):
     return (tp + tn) / (tp + fp + fn + tn) if tp + fp + fn + tn else 0.0
@@ -324,8 +323,7 @@ def _(tp, fp, fn, tn):
     caught_by="one-class",
     loses=1,
     misconception=(
-        "You divide by 0 where only one thing was said, or only one is true. The answer is 0.0"
-        " then."
+        "You divide by 0 where only one class is predicted, or only one is true. It is 0.0 then."
     ),
 )
 def _(tp, fp, fn, tn):

@@ -269,7 +269,7 @@ def ask_squad(student, cause: str, answer: str, truths: list[str]) -> None:
 @squad_scores.stage("plain", points=1)
 def test_texts_are_made_plain(student):
     rule = (
-        "Make both texts plain: lower case, then no punctuation and nothing in its place, then none"
+        "Make both texts plain: lower case, then no punctuation and nothing instead, then none"
         " of the words a, an, the, then words between white space."
     )
     for answer, truth in (

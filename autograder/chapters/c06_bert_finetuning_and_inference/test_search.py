@@ -11,7 +11,7 @@ ndcg_at = exercise(
     "06.ndcg_at",
     function="ndcg_at",
     points=4,
-    see=f"{BOOK}/search#how-good-is-a-ranking",
+    see=f"{BOOK}/search#ndcg",
     withhold=OURS | LIBRARIES,
 )
 
@@ -158,22 +158,22 @@ short_answer(
         "what each counts": (
             1,
             (
-                "says that the higher number may be the share of words (or tokens) whose tag is"
+                "says that the higher number may be the fraction of words (or tokens) whose tag is"
                 " right, and that the paper's is the F1 of whole entities, which count only if kind"
-                " and both ends are right (half if only one of the two is said)"
+                " and both ends are right (half if only one of the two is named)"
             ),
         ),
         "why words are easier": (
             1,
             (
-                "says that most words are `O` and easily right, so that the share of right tags is"
-                " high before any name is found"
+                "says that most words are `O` and easily right, so that the fraction of right"
+                " tags is high before any name is found"
             ),
         ),
         "shown with numbers": (
             1,
             (
-                "works a case out in numbers that are right, in which the share of words is far"
+                "works a case out in numbers that are right, in which the fraction of words is far"
                 " above the entity F1, such as 19 of 20 words and F1 .50: one wrong word spoils a"
                 " whole entity"
             ),
@@ -181,14 +181,15 @@ short_answer(
         "all O": (
             1,
             (
-                "says that a program that writes `O` everywhere gets the share of `O` words by the"
-                " one, a high number, and an F1 of 0 by the other, as it found nothing"
+                "says that a program that writes `O` everywhere gets the fraction of `O` words by"
+                " the one, a high number, and an F1 of 0 by the other, as it found nothing"
             ),
         ),
         "what may be compared": (
             1,
             (
-                "says that the entity F1 is the one to compare, and that beside a number must stand"
+                "says that the entity F1 is the one to compare, and that next to a number must"
+                " stand"
                 " at least two of: the measure, the data set and its part (test or development),"
                 " which model, how entities are matched or averaged"
             ),
@@ -226,19 +227,20 @@ short_answer(
                 "all O": 1,
                 "what may be compared": 0.5,
             },
-            "Rows 1 to 4 in full: that most words are `O` is said with the 15 of 20. Row 5 half:"
-            " which to compare, but not what must stand beside it.",
+            "Rows 1 to 4 in full: that most words are `O` is shown by the 15 of 20. Row 5 half:"
+            " which to compare, but not what must stand next to it.",
         ),
         Sample(
             "Strong",
-            "A share of what? 97 % is likely the share of words whose tag is right; 92.8 is F1 of"
+            "A fraction of what? 97 % is likely the fraction of words whose tag is right; 92.8 is"
+            " F1 of"
             " whole names, each right only with its kind, first and last word. In 20 words with an"
             " ORG of two and a PER of three, a model that loses one word of the PER has 19 of 20"
             " words, 95 %, and one of two names: F1 .50. One that writes O everywhere has 15 of 20,"
             " 75 %, without finding anything; its F1 is 0. Most words are O, so the first number"
-            " starts high and has little room. Only entity F1 can be laid beside other papers, and"
-            " only if it is said: CoNLL-2003, English, the test part, BERT large, exact matches,"
-            " counted over all sentences together.",
+            " starts high and has little room. Only entity F1 can be compared with other papers,"
+            " and only if this is stated: CoNLL-2003, English, the test part, BERT large, exact"
+            " matches, counted over all sentences together.",
             {
                 "what each counts": 1,
                 "why words are easier": 1,

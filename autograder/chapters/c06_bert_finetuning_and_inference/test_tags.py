@@ -280,7 +280,7 @@ def test_a_b_begins_another_entity(student, rng):
 @entity_f1.stage("kind-changes", points=1)
 def test_an_i_of_another_kind_begins_an_entity(student):
     rule = (
-        "`I-X` goes on with an entity of the kind X only. After one of another kind it begins its"
+        "`I-X` continues an entity of the type X only. After one of another type it begins its"
         " own, and the kind is all that follows `I-`, dashes included."
     )
     for tags in (
@@ -415,7 +415,7 @@ def test_kind_start_and_end_must_be_the_same(student):
     ask_f1(student, f"{rule} This is the case by hand.", [[*HAND[:12], "O", *HAND[13:]]], [HAND])
     true, half = (
         tagged(("O", 1), ("PER", 2), ("O", 1), ("LOC", 1), ("O", 1), ("ORG", 3), ("O", 1)),
-        f"{rule} Half an entity, or one of another kind, is wrong, and was said.",
+        f"{rule} Half an entity, or one of another type, is wrong, and counts as predicted.",
     )
     ask_f1(student, rule, [true], [true])
     for said in (
@@ -464,7 +464,7 @@ def drawn_pair(rng, number: int) -> tuple[list[str], list[str]]:
 @entity_f1.stage("together", points=2, after="exact")
 def test_all_sentences_are_counted_together(student, rng):
     rule = (
-        "Count what was said, what is true and what is right over all sentences together, and"
+        "Count the predicted, the true and the correct over all sentences together, and"
         " divide once. An entity is right only in its own sentence."
     )
     one, other, none = (

@@ -47,7 +47,7 @@ def behind(rng, batch: int, places: int) -> Tensor:
 def test_without_padding_it_is_the_mean_of_the_places(student, rng):
     rule = (
         "There is no padding here: every number of a text's vector is the mean of that number over"
-        " all T places of the text, the first one too."
+        " all T positions of the text, the first one too."
     )
     for sizes in (
         (1, 1, 1),
@@ -122,8 +122,8 @@ def test_padding_behind_the_tokens_counts_neither_above_nor_below(student, rng):
 @mean_pool.stage("anywhere", points=1)
 def test_padding_may_stand_anywhere(student, rng):
     rule = (
-        "Padding may stand in front of the tokens, or between them: take the places where the mask"
-        " is True, not the first so many."
+        "Padding may stand in front of the tokens, or between them: take the positions where the"
+        " mask is True, not the first so many."
     )
     for sizes in (
         (1, 2, 2),
@@ -168,7 +168,7 @@ repair_inference = exercise(
     also=["wrong_line"],
     points=4,
     kind="find-line",
-    see=f"{BOOK}/finetuning",
+    see=f"{BOOK}/inference",
     withhold=OURS | LIBRARIES,
 )
 
@@ -218,15 +218,15 @@ def scores(rng, batch: int, labels: int, size: float = 2.0) -> Tensor:
 @repair_inference.stage("one", points=1)
 def test_one_text_by_itself(student, rng):
     rule = (
-        "There is one text here. Its shares are the softmax of its own logits, and add up to 1: the"
-        " label of the largest share, from 0, or -1 where that share is below `least`."
+        "There is one text here. Its probabilities are the softmax of its own logits, and add up to"
+        " 1: the label of the largest one, from 0, or -1 where that one is below `least`."
     )
     for labels in (2, 2, 3, 5, whole(rng, 3, 9), 120, 300):
         for size in (0.5, 3.0):
             for least in (0.0, 0.3, 0.55, 0.8, 0.999, 1.0):
                 ask_labels(student, rule, scores(rng, 1, labels, size), least)
     for least in (0.0, 0.4, 0.99):
-        ask_labels(student, f"{rule} One label has a share of 1.", scores(rng, 1, 1), least)
+        ask_labels(student, f"{rule} One label has a probability of 1.", scores(rng, 1, 1), least)
     ask_labels(
         student,
         f"{rule} All logits are the same here: of equal ones the first counts.",
@@ -303,7 +303,7 @@ def test_logits_may_be_large_and_equal(student, rng):
                 ask_labels(student, large, logits, least)
     ask_labels(
         student,
-        f"{large} They may also be as small as -10,000, beside large ones.",
+        f"{large} They may also be as small as -10,000, next to large ones.",
         torch.tensor([[10_000.0, -10_000.0], [-10_000.0, 10_000.0], [5.0, 5.0]]),
         0.7,
     )

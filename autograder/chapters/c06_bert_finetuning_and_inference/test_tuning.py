@@ -40,7 +40,7 @@ def ask_rates(student, cause: str, *case) -> None:
 @rates.stage("climb", points=1.5)
 def test_the_rate_climbs_from_zero_to_the_peak(student, rng):
     rule = (
-        "All parts learn at the same rate here, since `decay` is 1. During the warm-up the rate is"
+        "All parts have one learning rate here, since `decay` is 1. In the warm-up it is"
         " `peak` times `step` / `warmup`: 0 at step 0, all of it at step `warmup`."
     )
     for steps, warmup in (
@@ -59,7 +59,7 @@ def test_the_rate_climbs_from_zero_to_the_peak(student, rng):
 @rates.stage("fall", points=1.5)
 def test_the_rate_falls_to_zero_at_the_last_step(student, rng):
     rule = (
-        "All parts learn at the same rate here, since `decay` is 1. After the warm-up the rate"
+        "All parts have one learning rate here, since `decay` is 1. After the warm-up it"
         " falls in a straight line from `peak` at step `warmup` to 0 at step `steps`: the fall has"
         " `steps` - `warmup` steps."
     )
@@ -102,7 +102,7 @@ matthews = exercise(
     "06.matthews",
     function="matthews",
     points=4,
-    see=f"{BOOK}/heads#right-answers-are-not-enough",
+    see=f"{BOOK}/metrics#by-hand",
     withhold=OURS | LIBRARIES,
 )
 
@@ -172,7 +172,7 @@ def test_worse_than_chance_is_below_zero(student, rng):
 @matthews.stage("one-class", points=1, after="value")
 def test_one_class_only_is_zero(student):
     rule = (
-        "Where only one thing was said, or only one thing is true, or nothing was asked, the root"
+        "Where only one class is predicted, or only one is true, or nothing was asked, the root"
         " is 0, and the answer 0.0."
     )
     for case in (

@@ -140,6 +140,15 @@ def test_the_other_partners_of_a_batch_are_negatives_as_in_clips_loss_of_one_dir
     assert in_batch_negatives(one, other).mean == found.mean
 
 
+def test_hard_negatives_are_further_texts_that_no_query_wants(generator):
+    one, other, hard = torch.randn(3, 4, 3, generator=generator, dtype=torch.float64)
+    cosines = torch.from_numpy(cosine_similarity(one, torch.cat([other, hard])))
+    expected = -(20 * cosines).log_softmax(1).diagonal().mean()
+    found = in_batch_negatives(one, other, hard=hard)
+    torch.testing.assert_close(found.mean, float(expected), rtol=1e-12, atol=0)
+    assert found.mean > in_batch_negatives(one, other).mean
+
+
 def test_a_words_first_piece_has_its_tag():
     labels = align_tags([None, 0, 0, 1, 2, 2, 2, None], [7, 0, 3])
     assert labels == [IGNORED, 7, IGNORED, 0, 3, IGNORED, IGNORED, IGNORED]
