@@ -18,7 +18,7 @@ asked_share = exercise(
     function="asked_share",
     points=3,
     kind="predict",
-    see=f"{BOOK}/recipe#by-hand-which-tokens-are-ever-asked",
+    see=f"{BOOK}/roberta#dynamic-masking",
     withhold=OURS | LIBRARIES,
 )
 
@@ -92,7 +92,7 @@ albert_sizes = exercise(
     function="albert_sizes",
     points=5,
     kind="predict",
-    see=f"{BOOK}/smaller#by-hand-albert-s-two-savings",
+    see=f"{BOOK}/albert#factorized-embedding",
     withhold=OURS | LIBRARIES,
 )
 KEYS = ("embedding", "block", "products")
@@ -186,7 +186,7 @@ soft_loss = exercise(
     "07.soft_loss",
     function="soft_loss",
     points=6,
-    see=f"{BOOK}/smaller#learn-from-a-teacher",
+    see=f"{BOOK}/distillation#the-distillation-loss",
     withhold=OURS | LIBRARIES,
 )
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}

@@ -12,7 +12,7 @@ corrupt = exercise(
     "07.corrupt",
     function="corrupt",
     points=7,
-    see=f"{BOOK}/spans#by-hand-spans",
+    see=f"{BOOK}/t5#source-target-and-loss",
     withhold=OURS | LIBRARIES,
 )
 
@@ -241,7 +241,7 @@ who_sees = exercise(
     "07.who_sees",
     function="who_sees",
     points=4,
-    see=f"{BOOK}/spans#by-hand-an-order",
+    see=f"{BOOK}/xlnet#the-objective",
     withhold=OURS | LIBRARIES,
 )
 

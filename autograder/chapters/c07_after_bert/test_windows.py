@@ -24,7 +24,7 @@ window_attention = exercise(
     "07.window_attention",
     function="window_attention",
     points=9,
-    see=f"{BOOK}/long#a-mask-saves-nothing",
+    see=f"{BOOK}/longformer#a-mask-saves-nothing",
     withhold=OURS | LIBRARIES | HIDDEN,
 )
 

@@ -13,7 +13,7 @@ writing_a_test = exercise(
     function="test_corrupt",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/spans#what-goes-wrong",
+    see=f"{BOOK}/t5#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -82,7 +82,7 @@ def test_a_test_stops_lost_and_exchanged_tokens(student, rng):
 short_answer(
     "07.which_encoder",
     points=5,
-    see=f"{BOOK}/smaller#numbers-operations-seconds",
+    see=f"{BOOK}/albert#parameters-operations-and-seconds",
     rubric={
         "time": (
             1,
