@@ -33,14 +33,16 @@ window.w2s.register("shared-blocks", function (stage, data, tools) {
     box(below + (table === "factorized" ? 17 : 0), table === "factorized" ? 120 : 200, table === "factorized" ? 22 : 38, "orange",
       `${vocabulary.toLocaleString("en")} × ${table === "factorized" ? narrow : width}`);
     const now = count(table, blocks), most = count("full", "own");
-    bars.show([{ label: "parameters", value: now.parameters, hue: "blue" }, { label: "multiply-adds per token", value: now.products, hue: "orange" }], { most: most.parameters });
+    bars.show([{ label: "parameters", value: now.parameters, hue: "blue" }, { label: "multiply-adds", value: now.products, hue: "orange" }], { most: most.parameters });
     Object.assign(stage.dataset, { table, blocks, parameters: now.parameters, products: now.products });
-    tools.say(`${text(now.parameters)} parameters, ${(most.parameters / now.parameters).toFixed(1)} times fewer than without both changes; ${text(now.products)} multiply-adds per token.`);
+    picture.name(`${layers} blocks ${blocks === "shared" ? "with the same weights" : "with weights of their own"} above a ${table} embedding.`);
+    const times = most.parameters / now.parameters;
+    tools.say(`${text(now.parameters)} parameters${times > 1.05 ? `, ${times.toFixed(1)} times fewer than without both changes` : ""}; ${text(now.products)} multiply-adds per token.`);
   }
   const first = tools.choice({ legend: "Embedding", value: table, options: [{ key: "full", label: "full" }, { key: "factorized", label: "factorized" }],
     onchange(key) { table = key; show(); } });
   const second = tools.choice({ legend: "Blocks", value: blocks, options: [{ key: "own", label: "one per layer" }, { key: "shared", label: "shared" }],
     onchange(key) { blocks = key; show(); } });
-  stage.append(el("p", { class: "w2s-task" }, data.task), picture.node || picture, bars.node, tools.bar(first, second));
+  stage.append(el("p", { class: "w2s-task" }, data.task), picture.node, bars.node, tools.bar(first, second));
   show();
 });
