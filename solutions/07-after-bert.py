@@ -80,37 +80,33 @@ progress("07")                                 # follows your checks
 # # Part 1. Dynamic masking
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "asked_share-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. Which tokens are ever asked?
+# ## 1. Static and dynamic masking
 #
-# - **What it is for**: BERT's makers masked each text ten times before training, and went over the ten copies again and again. RoBERTa draws a new masking whenever a text comes by. This number says what the old way never asks, however long it trains.
-# - **Difficulty** 1 of 5 · **Time** 8 minutes · **Points** 3
-# - **Needs**: the probability that something never happens.
-# - **Paper**: Liu et al. (2019), section 4.1; the ten copies are of Devlin et al.'s released code.
+# **Why.** BERT's authors masked each text ten times before training and repeated the ten copies. RoBERTa draws a new mask whenever a text is read. This number says how many tokens the old way never predicts, however long it trains.
 #
-# **What to predict.** A masking covers each token of a text with the probability `share`. Different maskings of a text are drawn independently of each other. Before training, `maskings` different maskings of each text are drawn and kept; then training goes over all texts `epochs` times. Epoch 0 uses the first masking of each text, epoch 1 the second, and so on; after the last comes the first again.
+# **Difficulty** 1 of 5 · **Time** 8 minutes · **Points** 3 · **Paper** Liu et al. (2019), section 4.1; the ten copies are of Devlin et al.'s released code
 #
-# Return the share of the tokens that can be expected to be covered **at least once** in the whole training.
+# A mask selects each token with probability $p$, independently of other masks. Before training, $k$ masks of each text are drawn and stored. Epoch 0 uses the first of them, epoch 1 the second, and so on; after the last comes the first again. After $e$ epochs, the expected fraction of tokens that were selected **at least once** depends on the number of *different* masks used.
 #
-# **By hand.** `share` = .5, two maskings, three epochs. The third epoch sees the first masking again, which covers nothing new. A token is missed by both maskings with the probability .5 · .5 = .25, so the answer is **.75**. With BERT's .15, ten maskings and forty epochs it is 1 - .85¹⁰ = **.803**; with forty maskings, one for each epoch as in RoBERTa, **.9985**.
+# Write `asked_share(share, maskings, epochs)`; `share` is $p$, a float, and `maskings` and `epochs` are ints. The result is that fraction, a float.
+#
+# **By hand.** $p = 0.5$, two masks, three epochs. The third epoch repeats the first mask, which selects nothing new. A token escapes both with probability $0.5 \cdot 0.5 = 0.25$: the answer is **0.75**. With BERT's 0.15, ten masks and forty epochs it is $1 - 0.85^{10} =$ **0.803**; with forty masks, one per epoch as in RoBERTa, **0.9985**.
 #
 # **Rules**
-#
-# - There may be fewer epochs than maskings: then the rest of the maskings is never used.
-# - `share` may be 0, where the answer is 0.0, and 1, where it is 1.0.
-#
-# **In**: `share` a float, 0 or from 0.001 to 1; `maskings` and `epochs` ints from 1 to 300. **Out**: a float.
+# 1. There may be fewer epochs than masks: the rest of the masks is then never used.
+# 2. $p$ may be 0, where the answer is 0.0, and 1, where it is 1.0.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# How many *different* maskings has the training used at its end?
+# How many *different* masks has the training used at its end?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# A token is missed by one masking with the probability 1 - `share`. What is the probability that all of the used ones miss it?
+# A token escapes one mask with probability 1 - `share`. What is the probability that it escapes all of those that were used?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A die is thrown `throws` times. How likely is it that a six comes up at least once?
 #
@@ -122,10 +118,15 @@ progress("07")                                 # follows your checks
 # `some_six(1)` is 0.167 and `some_six(4)` is 0.518, not 4 / 6.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `share` is 0 or from 0.001 to 1; `maskings` and `epochs` are from 1 to 300.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "asked_share", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def asked_share(share: float, maskings: int, epochs: int) -> float:
-    """The share of tokens that is covered at least once, when `maskings` drawn maskings are used in turn for `epochs` epochs."""
+    """The expected fraction of tokens selected at least once, when `maskings` masks are used in turn for `epochs` epochs."""
     ### BEGIN SOLUTION
     used = min(maskings, epochs)
     return 1 - (1 - share) ** used
@@ -135,7 +136,7 @@ def asked_share(share: float, maskings: int, epochs: int) -> float:
 check(asked_share)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "asked_share-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Forty epochs over one text of a thousand tokens, with real draws: ten maskings that are kept, and forty fresh ones. Your prediction stands beside what was counted.
+# Forty epochs over one text of a thousand tokens, with real draws: one static mask, ten, and a new one for each epoch. Your prediction is next to what was counted.
 
 # %% nbgrader={"grade": false, "grade_id": "look-asked_share", "locked": true, "schema_version": 3, "solution": false, "task": false}
 generator = torch.Generator().manual_seed(7)
@@ -144,46 +145,44 @@ for maskings in (1, 10, 40):
     counted = drawn[torch.arange(40) % maskings].any(0).float().mean()
     found = attempt(asked_share, 0.15, maskings, 40)
     if found is not None:
-        print(f"{maskings:>2} maskings: counted {counted:.3f}, predicted {found:.4f}")
+        print(f"{maskings:>2} masks: counted {counted:.3f}, predicted {found:.4f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-smaller", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 2. ALBERT and distillation
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "albert_sizes-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. Fewer numbers, the same work
+# ## 2. ALBERT's parameters and multiply-adds
 #
-# - **What it is for**: ALBERT is often called a light BERT. Who counts its numbers and its products apart sees what became lighter and what did not.
-# - **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5
-# - **Needs**: chapter 5's count of BERT's parameters.
-# - **Paper**: Lan et al. (2020), section 3.1.
+# **Why.** ALBERT is often called a light BERT. Counting parameters and multiply-adds separately shows what became lighter and what did not.
 #
-# **What to predict.** ALBERT changes two things. Its table of tokens has short rows of $E$ numbers, and one matrix widens each row to the $C$ numbers of the model. And there is **one block only**, which every one of the $L$ layers uses. Return a dictionary of three whole numbers:
+# **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5 · **Paper** Lan et al. (2020), section 3.1
 #
-# - `"embedding"`: how many numbers are stored in the table of $V$ tokens, and in the matrix from $E$ to $C$ with its bias. Positions, segments and norms are left aside.
-# - `"block"`: how many numbers are stored for all layers together. A block has queries, keys, values and output, four matrices $C \times C$; a feed-forward from $C$ to $I$ and back; a bias for every number that comes out of a matrix; and two norms, each with a weight and a bias for every one of the $C$ numbers.
-# - `"products"`: how many products of a stored number with a token's number are made **for one token** that goes through the widening matrix once and through all $L$ layers. Matrices only: biases, norms, the scores of attention and what is done with them make none of these, and taking a row out of the table costs nothing.
+# ALBERT changes two things. Its $V$ token embeddings have $E$ dimensions, and one matrix with a bias projects each to the hidden size $C$. And there is **one block**, which all $L$ layers use. A block has four matrices $C \times C$ (queries, keys, values, output), a feed-forward layer from $C$ to $I$ and back, a bias for each of the six matrices, and two norms, each with a weight and a bias of $C$ parameters.
 #
-# **By hand.** $V = 10$, $E = 2$, $C = 8$, $L = 3$, $I = 16$. The table has 20 numbers, the matrix 16 and its bias 8: **44**, where a table with full rows has 80. The block: 4 · (64 + 8) = 288, then 128 + 16 and 128 + 8, and two norms of 16: **600**, once. Products: 16 for the widening, and in each of three layers 4 · 64 + 128 + 128 = 512: **1552**.
+# Write `albert_sizes(V, E, C, L, I)` for five ints. The result is a dictionary of three ints:
+#
+# - `"embedding"`: the parameters of the token embeddings and of the projection. Positions, segments and norms are left aside.
+# - `"block"`: the parameters that are stored for all layers together.
+# - `"products"`: the multiply-adds of **one token** that passes the projection once and all $L$ layers. Only matrices count: biases, norms and attention scores do not, and looking up an embedding costs nothing.
+#
+# **By hand.** $V = 10$, $E = 2$, $C = 8$, $L = 3$, $I = 16$. The embeddings have 20 parameters, the projection 16 and its bias 8: **44**, where BERT's embeddings have 80. The block: $4 \cdot (64 + 8) = 288$, then $128 + 16$ and $128 + 8$, and two norms of 16: **600**, once. Multiply-adds: 16 for the projection, and in each of three layers $4 \cdot 64 + 128 + 128 = 512$: **1552**.
 #
 # **Rules**
-#
-# - $E$ may be equal to $C$, or larger: the widening matrix is there all the same.
-# - The numbers may be large: count in ints, no floats.
-#
-# **In**: five ints from 1 to a million, for fewer than $10^{18}$ products. **Out**: a dictionary of three ints.
+# 1. $E$ may be equal to $C$, or larger: the projection is there all the same.
+# 2. Results may be large: count in ints, no floats.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the three numbers depend on $L$?
+# Which of the three results depend on $L$?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# A matrix of $m$ rows and $n$ columns stores $mn$ numbers and makes $mn$ products for each token that goes through it, each time. A bias is added: it is stored and makes none.
+# A matrix of $m$ rows and $n$ columns has $mn$ parameters and makes $mn$ multiply-adds for each token that passes it, each time. A bias has parameters and makes none.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # One stamp with `letters` letters prints a page of `lines` lines.
 #
@@ -195,10 +194,15 @@ for maskings in (1, 10, 40):
 # `stamp(5, 40)` owns 5 and prints 200.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# The five ints are from 1 to a million, for fewer than $10^{18}$ multiply-adds.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "albert_sizes", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def albert_sizes(V: int, E: int, C: int, L: int, I: int) -> dict[str, int]:
-    """ALBERT's stored numbers, in the embedding and in its one block, and the products that it makes for one token."""
+    """ALBERT's parameters, in the embedding and in its one block, and its multiply-adds for one token."""
     ### BEGIN SOLUTION
     matrices = 4 * C * C + 2 * C * I
     biases = 4 * C + I + C
@@ -210,39 +214,35 @@ def albert_sizes(V: int, E: int, C: int, L: int, I: int) -> dict[str, int]:
 check(albert_sizes)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "albert_sizes-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The four sizes of the paper's table 1. Beside each the numbers that twelve or twenty-four blocks of their own would store: that is what sharing saves. The last column is what it does not.
+# The four sizes of the paper's table 1, each next to the parameters that twelve or twenty-four blocks of their own would have: that is what sharing saves. The last column is what it does not.
 
 # %% nbgrader={"grade": false, "grade_id": "look-albert_sizes", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for name, sizes in {"base": (30_000, 128, 768, 12, 3072), "large": (30_000, 128, 1024, 24, 4096), "xlarge": (30_000, 128, 2048, 24, 8192), "xxlarge": (30_000, 128, 4096, 12, 16384)}.items():
     found = attempt(albert_sizes, *sizes)
     if found is not None:
-        print(f"ALBERT {name:<8} stores {found['embedding'] + found['block']:>12,}; unshared {found['embedding'] + sizes[3] * found['block']:>14,}; products a token {found['products']:>14,}")
+        print(f"ALBERT {name:<8} has {found['embedding'] + found['block']:>12,} parameters; unshared {found['embedding'] + sizes[3] * found['block']:>14,}; multiply-adds per token {found['products']:>14,}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "soft_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. What a teacher knows beyond the answer
+# ## 3. Distillation loss
 #
-# - **What it is for**: this is the loss that made DistilBERT and many of today's small models. A teacher says how likely it thinks *every* token, the wrong ones too, and the student learns all of that.
-# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
-# - **Needs**: `log_softmax`, the Kullback-Leibler divergence.
-# - **Paper**: Hinton et al. (2015), section 2; Sanh et al. (2019), section 3.
+# **Why.** This loss made DistilBERT and many of today's small models. A teacher gives a probability to *every* token, the wrong ones included, and the student learns all of them.
 #
-# **The idea.** For each of $N$ predictions a student and a teacher give $V$ logits. Both are divided by the temperature $\tau$, which is `T` in your function, before the softmax: $q = \text{softmax}(\text{student} / \tau)$ and $p = \text{softmax}(\text{teacher} / \tau)$. The higher the temperature, the more of the teacher's order of wrong answers can be seen. The price of one prediction is
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6 · **Paper** Hinton et al. (2015), section 2; Sanh et al. (2019), section 3
 #
-# $$\tau^2 \sum_v p_v \,(\log p_v - \log q_v)$$
+# For each of $N$ predictions a student and a teacher give $V$ logits. Both are divided by a temperature $\tau$ before the softmax: $q = \mathrm{softmax}(z^{\text{student}} / \tau)$ and $p = \mathrm{softmax}(z^{\text{teacher}} / \tau)$. The loss is the mean over the $N$ predictions of
 #
-# and the loss is the mean price over the $N$ predictions. The factor $\tau^2$ is there because the gradient would shrink by it otherwise.
+# $$\tau^2 \sum_{v=1}^{V} p_v \,(\log p_v - \log q_v) .$$
 #
-# **By hand.** One prediction of three tokens at temperature 2: teacher (2 ln 2, 0, 0), student (0, 2 ln 2, 0). Divided by 2 they are (ln 2, 0, 0) and (0, ln 2, 0), so $p$ = ½ ¼ ¼ and $q$ = ¼ ½ ¼. The sum is ½ ln 2 - ¼ ln 2 + 0 = ¼ ln 2, and times 4 the loss is **ln 2** = 0.693.
+# A high temperature makes the teacher's order of wrong answers visible. The factor $\tau^2$ keeps the gradient from shrinking with it.
+#
+# Write `soft_loss(student, teacher, T)`; `student` and `teacher` are float32 `(N, V)`, and `T` is $\tau$, a float. The result is a float32 tensor without axes.
+#
+# **By hand.** One prediction of three tokens at temperature 2: teacher $(2 \ln 2, 0, 0)$, student $(0, 2 \ln 2, 0)$. Divided by 2 they are $(\ln 2, 0, 0)$ and $(0, \ln 2, 0)$, so $p$ = ½ ¼ ¼ and $q$ = ¼ ½ ¼. The sum is ½ ln 2 − ¼ ln 2 + 0 = ¼ ln 2, and times 4 the loss is **ln 2** = 0.693.
 #
 # **Rules**
-#
-# - The teacher's probabilities are the weights: the two arguments must not be exchanged.
-# - Where a probability of the teacher is 0 in floating point, its term is 0: the limit of $p \log p$.
-# - Logits may be anything from -10,000 to 10,000. Where the two agree, the loss is 0.
-# - $V$ may be 1: the loss is 0.0.
-# - The loss is differentiated: its gradient reaches the student's logits. What reaches the teacher's is never asked.
-#
-# **In**: `student` and `teacher` float32 $(N, V)$, finite; `T` a float from 0.5 to 10. **Out**: a float32 tensor without axes. The digits are those of the rules above, with 0.0001 near 0: at temperature 10 rounding is a hundred times as large.
+# 1. The teacher's probabilities are the weights: the two arguments must not be exchanged.
+# 2. Logits may be anything from −10,000 to 10,000. Where a teacher's probability is 0 in floating point, its term is 0, the limit of $p \log p$.
+# 3. The loss is differentiated: its gradient reaches the student's logits.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -254,7 +254,7 @@ for name, sizes in {"base": (30_000, 128, 768, 12, 3072), "large": (30_000, 128,
 # Two times `log_softmax` of logits divided by `T`. The weights are `exp` of the teacher's. If you use `kl_div`, look up what its first argument is, and what its `reduction="mean"` divides by.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # The entropy of each row of logits, without ever taking the logarithm of a 0:
 #
@@ -267,6 +267,11 @@ for name, sizes in {"base": (30_000, 128, 768, 12, 3072), "large": (30_000, 128,
 # `entropies(torch.tensor([[0.0, 0.0], [0.0, -1000.0]]))` is ln 2 and 0.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# Logits are finite; `T` is from 0.5 to 10. $V$ may be 1: the loss is 0.0. Where student and teacher agree, it is 0. The gradient of the teacher's logits is not tested. Digits are compared as in the notebook's fine print, with 0.0001 near 0: at temperature 10 rounding errors are a hundred times as large.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "soft_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def soft_loss(student: Float[Tensor, "N V"], teacher: Float[Tensor, "N V"], T: float) -> Float[Tensor, ""]:
@@ -274,15 +279,15 @@ def soft_loss(student: Float[Tensor, "N V"], teacher: Float[Tensor, "N V"], T: f
     ### BEGIN SOLUTION
     log_q = (student / T).log_softmax(1)
     log_p = (teacher / T).log_softmax(1)
-    prices = (log_p.exp() * (log_p - log_q)).sum(1)                       # (N,)
-    return T ** 2 * prices.mean()
+    divergences = (log_p.exp() * (log_p - log_q)).sum(1)                  # (N,)
+    return T ** 2 * divergences.mean()
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "soft_loss-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 check(soft_loss)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "soft_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# What a teacher says of *we sat on the [MASK] of the river*, in invented logits: bank 9, shore 7, edge 6, money 1. The hotter, the more a student hears of *shore* and *edge*. The loss is that of a student who knows only that *bank* is right.
+# A teacher's predictions for *we sat on the [MASK] of the river*, in invented logits: bank 9, shore 7, edge 6, money 1. The higher the temperature, the more a student learns about *shore* and *edge*. The loss is that of a student that knows only that *bank* is right.
 
 # %% nbgrader={"grade": false, "grade_id": "look-soft_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
 teacher, knows_one = torch.tensor([[9.0, 7.0, 6.0, 1.0]]), torch.tensor([[9.0, 1.0, 1.0, 1.0]])
@@ -296,27 +301,21 @@ for temperature in (0.5, 1.0, 2.0, 5.0):
 # # Part 3. ELECTRA
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "replace-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. Guess, and say what was replaced
+# ## 4. Replace tokens
 #
-# - **What it is for**: ELECTRA's trick. A small model fills the blanks, and a second one is asked at *every* token: is this the one that stood here? This function makes the text and the answers of that exam.
-# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
-# - **Needs**: `cumsum`, `torch.where`.
-# - **Paper**: Clark et al. (2020), section 2.
+# **Why.** ELECTRA's generator fills masks, and its discriminator predicts for *every* token whether it is the original one. This function makes the discriminator's text and its labels.
 #
-# **The idea.** `ids` is a text with blanks. Where `labels` is not -100 there is a blank, and the label is the token that stood there. At each blank the generator says how likely it thinks each of the $V$ tokens, in `probs`, and one of them is drawn by the number in `chances`:
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6 · **Paper** Clark et al. (2020), section 2
 #
-# *the guess is the **first** token $v$ at which $p_0 + p_1 + \dots + p_v$ is **greater than** the chance.*
+# A position is masked where `labels` is not -100, and the label is then the original token. At each masked position the generator gives probabilities $p_0, \dots, p_{V-1}$, and one token is sampled with the help of a random number, the *chance*: the sample is the **first** token $v$ with
 #
-# Return two tensors:
+# $$p_0 + p_1 + \dots + p_v > \text{chance} .$$
 #
-# - `filled`: the text with a guess at every blank, and everywhere else the id as it was;
-# - `replaced`: True where `filled` is **not** the token of the original text. The original text has the label at each blank, and the id everywhere else.
+# Write `replace(ids, labels, probs, chances)`; `ids` and `labels` are int64 `(B, T)`, `probs` is float32 `(B, T, V)`, `chances` is float32 `(B, T)`. The result is a tuple of two tensors `(B, T)`: `filled`, int64, with the sample at each masked position and the id everywhere else; and `replaced`, bool, True where `filled` is **not** the token of the original text. A sample that happens to be the original token is therefore False.
 #
-# So a lucky guess is False: the token that stands there is the original one.
+# **By hand.** *the bank lends money*, with the ids 0, 1, 2, 3; *river* is 4, and 9 is the mask. Masked are *bank* and *money*.
 #
-# **By hand.** *the bank lends money*, with the ids 0, 1, 2, 3; *river* is 4. Blanks on *bank* and *money*.
-#
-# | place | 0 | 1 | 2 | 3 |
+# | position | 0 | 1 | 2 | 3 |
 # | --- | --- | --- | --- | --- |
 # | `ids` | 0 | 9 | 2 | 9 |
 # | `labels` | -100 | 1 | -100 | 3 |
@@ -327,14 +326,10 @@ for temperature in (0.5, 1.0, 2.0, 5.0):
 # | `replaced` | False | **True** | False | **False** |
 #
 # **Rules**
-#
-# - Greater than: with the probabilities ½, ½ and the chance .5 the guess is token 1. A token of probability 0 is never drawn, by a chance of 0 neither.
-# - Sums in floating point may end a little below 1. If no sum is greater than the chance, the guess is the last token, $V - 1$.
-# - What stands in `ids` at a blank says nothing: it may be any id. So do `probs` and `chances` where there is no blank: the probabilities may all be 0 there.
-# - There may be no blank at all, and nothing but blanks.
-# - Label 0 is a token like any other; -100 is the only number that means "no blank".
-#
-# **In**: `ids` int64 $(B, T)$, ids of at least 0; `labels` int64 $(B, T)$, each -100 or from 0 to $V - 1$; `probs` float32 $(B, T, V)$, at each blank at least 0 and adding up to 1, within 0.01; `chances` float32 $(B, T)$, from 0 to 1, 1 not included. Where it is not a border that is asked for, a chance is no nearer than 0.0001 to a sum. **Out**: a tuple of an int64 tensor and a bool tensor, both $(B, T)$.
+# 1. Greater than: with probabilities ½, ½ and the chance .5 the sample is token 1. A token of probability 0 is never sampled, by a chance of 0 neither.
+# 2. If no sum is greater than the chance, because of rounding, the sample is the last token, $V - 1$.
+# 3. The id at a masked position says nothing: it may be any id. Label 0 is a token like any other; only -100 means *not masked*.
+# 4. No position may be masked, and all may be.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -343,10 +338,10 @@ for temperature in (0.5, 1.0, 2.0, 5.0):
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `probs.cumsum(2) <= chances[..., None]`, counted over the last axis, is the number of the guess; it is at most $V - 1$. Make the guess at all places, and keep it with `torch.where` at the blanks alone. Another `torch.where` makes the original text; compare the two.
+# `probs.cumsum(2) <= chances[..., None]`, counted over the last axis, is the id of the sample; it is at most $V - 1$. Sample at all positions, and keep the samples with `torch.where` at the masked ones only. Another `torch.where` makes the original text; compare the two.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A lift stops at the first floor at which more people have got in than it carries; `room` is for each lift, `waiting` for each floor of it.
 #
@@ -358,24 +353,29 @@ for temperature in (0.5, 1.0, 2.0, 5.0):
 # `stops_at(torch.tensor([[2, 0, 3, 4]]), torch.tensor([4]))` is 2, where the fifth person gets in.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# Ids are at least 0, and labels -100 or from 0 to $V - 1$. `probs` are at least 0 and add up to 1, within 0.01, at masked positions; elsewhere `probs` and `chances` say nothing, and the probabilities may all be 0. Chances are from 0 to 1, 1 not included. Unless rule 1 is tested, a chance is no nearer than 0.0001 to a sum.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "replace", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def replace(ids: Int[Tensor, "B T"], labels: Int[Tensor, "B T"], probs: Float[Tensor, "B T V"],
             chances: Float[Tensor, "B T"]) -> tuple[Int[Tensor, "B T"], Bool[Tensor, "B T"]]:
-    """The text with a guess at each blank, and where it is not the original text."""
+    """The text with a sample at each masked position, and where it is not the original text."""
     ### BEGIN SOLUTION
-    blank = labels != -100
+    masked = labels != -100
     below = (probs.cumsum(2) <= chances[..., None]).sum(2)                # (B, T)
-    guesses = below.clamp(max=probs.shape[2] - 1)
-    filled = torch.where(blank, guesses, ids)
-    return filled, blank & (guesses != labels)
+    samples = below.clamp(max=probs.shape[2] - 1)
+    filled = torch.where(masked, samples, ids)
+    return filled, masked & (samples != labels)
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "replace-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 check(replace)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "replace-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# A generator that gives the right token the probability .6 and all others the rest, 15 % of the tokens blank: what share of all tokens is replaced in the end? That is how few of the second model's answers are "replaced".
+# A generator that gives the original token the probability .6, with 15 % of the tokens masked: what fraction of all tokens is replaced in the end? So few of the discriminator's labels are 1.
 
 # %% nbgrader={"grade": false, "grade_id": "look-replace", "locked": true, "schema_version": 3, "solution": false, "task": false}
 generator = torch.Generator().manual_seed(7)
@@ -384,34 +384,28 @@ labels = torch.where(torch.rand(200, 64, generator=generator) < 0.15, ids, -100)
 probs = torch.full((200, 64, 50), 0.4 / 49).scatter(2, ids[..., None], 0.6)
 made = attempt(replace, ids, labels, probs, torch.rand(200, 64, generator=generator))
 if made is not None:
-    print(f"blank {(labels != -100).float().mean():.3f} of all tokens, replaced {made[1].float().mean():.3f}")
+    print(f"masked {(labels != -100).float().mean():.3f} of all tokens, replaced {made[1].float().mean():.3f}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "electra_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. Two losses, one sum
+# ## 5. ELECTRA's loss
 #
-# - **What it is for**: generator and discriminator are trained together, by one number. One of its parts is taken at blanks and the other at all tokens, and padding counts in neither.
-# - **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 4
-# - **Needs**: `cross_entropy`, `binary_cross_entropy_with_logits`.
-# - **Paper**: Clark et al. (2020), section 2 and appendix A.
+# **Why.** Generator and discriminator are trained together, by one number. One of its parts is a mean over masked positions and the other a mean over all tokens, and padding counts in neither.
 #
-# **The idea.** `gen` holds the generator's logits at the $N$ blanks of a batch, one row for each, and `truth` the token that stood there. Its loss is the mean over the blanks of
+# **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 4 · **Paper** Clark et al. (2020), section 2 and appendix A
 #
-# $$-\log \text{softmax}(z)_{\text{truth}}$$
+# `gen` holds the generator's logits $z_n$ at the $N$ masked positions of a batch, `truth` the original tokens $x_n$ there. `disc` holds one logit $d$ per token, `replaced` its label $y$, and $\sigma(d) = 1/(1 + e^{-d})$ is the predicted probability of *replaced*. With $M$ tokens that are no padding, the loss is
 #
-# `disc` holds one logit $d$ for each token: the discriminator says "replaced" with the probability $\sigma(d) = 1 / (1 + e^{-d})$. Its loss is the mean, over **all tokens that are no padding**, of $-\log \sigma(d)$ where the token was replaced and $-\log(1 - \sigma(d))$ where it was not. Blanks or not, replaced or not: each token weighs the same.
+# $$\mathcal{L} = -\frac{1}{N} \sum_{n=1}^{N} \log \mathrm{softmax}(z_n)_{x_n} \; - \; \frac{\lambda}{M} \sum_{\text{tokens}} \big[ y \log \sigma(d) + (1 - y) \log (1 - \sigma(d)) \big] .$$
 #
-# Return the generator's loss plus `weight` times the discriminator's. The paper's weight is 50: telling apart is the easier task, and its loss is the smaller number.
+# Write `electra_loss(gen, truth, disc, replaced, mask, weight)`; `gen` is float32 `(N, V)`, `truth` is int64 `(N,)`, `disc` is float32 `(B, T)`, `replaced` and `mask` are bool `(B, T)`, `mask` True at tokens and False at padding, and `weight` is $\lambda$, a float, 50 in the paper. The result is a float32 tensor without axes.
 #
-# **By hand.** Two blanks, where the generator gave the truth ½ and ⅛: (ln 2 + 3 ln 2) / 2 = 2 ln 2. Four tokens, no padding, and a discriminator that knows nothing and says 0, that is ½, at each: ln 2. With weight 50: 2 ln 2 + 50 ln 2 = **36.04**.
+# **By hand.** Two masked tokens, to which the generator gave ½ and ⅛: (ln 2 + 3 ln 2) / 2 = 2 ln 2. Four tokens, no padding, and a discriminator that gives the logit 0, that is ½, to each: ln 2. With weight 50: 2 ln 2 + 50 ln 2 = **36.04**.
 #
 # **Rules**
-#
-# - `mask` is True where a token stands and False at padding, which may stand anywhere. There is at least one token. Padding plays no part, whatever its logit, and whatever `replaced` says there.
-# - `gen` has blanks only, so no mask is needed there. There may be no blank, $N = 0$: then the generator's part is 0.0.
-# - Logits may be anything from -10,000 to 10,000.
-# - The loss is differentiated: its gradient reaches `gen` and `disc`.
-#
-# **In**: `gen` float32 $(N, V)$; `truth` int64 $(N)$, from 0 to $V - 1$; `disc` float32 $(B, T)$; `replaced` and `mask` bool $(B, T)$; `weight` a float from 0 to 100. **Out**: a float32 tensor without axes.
+# 1. Padding may be anywhere. It plays no part, whatever its logit and its label.
+# 2. No token may be masked, $N = 0$: the generator's part is then 0.0.
+# 3. Logits may be anything from −10,000 to 10,000.
+# 4. The loss is differentiated: its gradient reaches `gen` and `disc`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -420,12 +414,12 @@ if made is not None:
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Pick the tokens first: `disc[mask]` and `replaced[mask].float()`. `binary_cross_entropy_with_logits` takes both, and survives a logit of 10,000, where $\log(1 - \sigma(d))$ does not. The mean of no blanks is NaN in torch: divide a sum by at least 1.
+# Pick the tokens first: `disc[mask]` and `replaced[mask].float()`. `binary_cross_entropy_with_logits` takes both, and survives a logit of 10,000, where $\log(1 - \sigma(d))$ does not. The mean of no tokens is NaN in torch: divide a sum by at least 1.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A shop's score: the mean of its stars, plus three times the share of orders that were delivered in time. Orders that were cancelled do not count, and there may be no stars yet.
+# A shop's score: the mean of its stars, plus three times the fraction of orders that were delivered in time. Orders that were cancelled do not count, and there may be no stars yet.
 #
 # ```python
 # def score(stars, in_time, cancelled):                         # (S,), (N,), (N,)
@@ -436,22 +430,27 @@ if made is not None:
 # `score(torch.tensor([4.0, 5.0]), torch.tensor([True, False, True]), torch.tensor([False, False, True]))` is 4.5 + 1.5 = 6.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `truth` is from 0 to $V - 1$, and `weight` from 0 to 100. There is at least one token that is no padding.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "electra_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def electra_loss(gen: Float[Tensor, "N V"], truth: Int[Tensor, "N"], disc: Float[Tensor, "B T"], replaced: Bool[Tensor, "B T"],
                  mask: Bool[Tensor, "B T"], weight: float) -> Float[Tensor, ""]:
-    """The generator's mean loss at the blanks, plus `weight` times the discriminator's mean loss at all tokens."""
+    """The generator's mean loss at masked positions, plus `weight` times the discriminator's mean loss at all tokens."""
     ### BEGIN SOLUTION
-    guessing = torch.nn.functional.cross_entropy(gen, truth, reduction="sum") / max(len(gen), 1)
-    judging = torch.nn.functional.binary_cross_entropy_with_logits(disc[mask], replaced[mask].float())
-    return guessing + weight * judging
+    generating = torch.nn.functional.cross_entropy(gen, truth, reduction="sum") / max(len(gen), 1)
+    detecting = torch.nn.functional.binary_cross_entropy_with_logits(disc[mask], replaced[mask].float())
+    return generating + weight * detecting
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "electra_loss-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check(electra_loss)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "electra_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The case by hand, and the same discriminator once it is sure and right at three tokens of four.
+# The example by hand, and the same discriminator once it is certain and correct at three tokens of four.
 
 # %% nbgrader={"grade": false, "grade_id": "look-electra_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
 gen, truth = torch.tensor([[0.5, 0.5], [1 / 8, 7 / 8]]).log(), torch.tensor([0, 0])
@@ -466,21 +465,17 @@ for name, disc in {"undecided": torch.zeros(1, 4), "sure": torch.tensor([[-4.0, 
 # # Part 4. Spans and permutations
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "corrupt-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Cut spans out
+# ## 6. Span corruption
 #
-# - **What it is for**: T5 is trained to say what was cut out of a text, span by span. The target is short, so each step is cheap, and a decoder learns to write. Code models that fill in the middle are trained with the same idea.
-# - **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 7
-# - **Needs**: loops over a list, what stood before.
-# - **Paper**: Raffel et al. (2020), section 3.1.4, figure 2, and section 3.3.4.
+# **Why.** T5 is trained to generate what was removed from a text, span by span. The target is short, so each step is cheap, and a decoder learns to write. Code models that fill in the middle use the same idea.
 #
-# **The idea.** `ids` is a text, and `lost[i]` says whether token $i$ is cut out. Lost tokens that stand side by side are **one span**. Make two lists:
+# **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 7 · **Paper** Raffel et al. (2020), section 3.1.4, figure 2, and section 3.3.4
 #
-# - the **source**: the text with each span replaced by one sentinel, then `end`;
-# - the **target**: each sentinel, followed by the tokens of its span in their order; then `end`.
+# Removed tokens next to each other are **one span**. The *source* is the text with each span replaced by one sentinel, then the end token. The *target* is each sentinel followed by the tokens of its span, then the end token. Sentinels are counted **downwards** from left to right: the first span has `top`, the second `top` − 1, and so on.
 #
-# Sentinels are counted **downwards** from left to right: the first span has `top`, the second `top` - 1, the third `top` - 2, and so on.
+# Write `corrupt(ids, lost, top, end)`; `ids` is a list of ints, `lost` a list of bools as long, True where a token is removed, and `top` and `end` are ints. The result is a tuple of two lists of ints, source and target.
 #
-# **By hand.** *Thank you for inviting me to your party last week*, with the numbers 11 to 20. Lost are *for inviting* and *last*; `top` = 99, `end` = 1.
+# **By hand.** *Thank you for inviting me to your party last week*, with the ids 11 to 20. Removed are *for inviting* and *last*; `top` = 99, `end` = 1.
 #
 # | | |
 # | --- | --- |
@@ -489,24 +484,21 @@ for name, disc in {"undecided": torch.zeros(1, 4), "sure": torch.tensor([[-4.0, 
 # | target | **99** 13 14 **98** 19 1 |
 #
 # **Rules**
-#
-# - The target has no closing sentinel. The paper's figure 2 draws one, ⟨Z⟩; the program that was released with the paper makes none, and neither do you.
-# - The first token may be lost, and the last, and all of them, and none: with nothing lost the target is `end` alone. A text may be empty.
-# - Tokens and spans are known by where they stand. A text may hold any ids, the same one twice, and those of `end` and of a sentinel too.
-#
-# **In**: `ids` a list of ints; `lost` a list of bools, as long; `top` and `end` ints; `top` is at least 200. **Out**: a tuple of two lists of ints, source and target.
+# 1. The target has no closing sentinel. The paper's figure 2 draws one; the released program makes none, and neither do you.
+# 2. The first token may be removed, and the last, and all of them, and none: the target is then `end` alone. A text may be empty.
+# 3. Go by positions, not by ids. A text may hold any ids, the same one twice, and those of `end` and of a sentinel.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# At which lost tokens does a new span begin?
+# At which removed tokens does a new span begin?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# One loop over both lists, with a flag that says whether the token before was lost. Where a span begins, the sentinel goes into both lists and the next one is one less. A token then goes into exactly one list. After the loop comes `end`.
+# One loop over both lists, with a flag that says whether the token before was removed. Where a span begins, the sentinel goes into both lists and the next one is one less. A token then goes into exactly one list. After the loop comes `end`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A diary of rain: each dry day is written down, each row of wet days in one entry with its length.
 #
@@ -525,10 +517,15 @@ for name, disc in {"undecided": torch.zeros(1, 4), "sure": torch.tensor([[-4.0, 
 # `diary([True, True, False, True])` is `[["rain", 2], ["dry", 2], ["rain", 1]]`.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# `top` is at least 200.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "corrupt", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def corrupt(ids: list[int], lost: list[bool], top: int, end: int) -> tuple[list[int], list[int]]:
-    """The text with a sentinel for each lost span, and the sentinels with what was lost."""
+    """Source and target: the text with a sentinel for each removed span, and the sentinels with their spans."""
     ### BEGIN SOLUTION
     source, target, sentinel, before = [], [], top, False
     for token, gone in zip(ids, lost):
@@ -545,7 +542,7 @@ def corrupt(ids: list[int], lost: list[bool], top: int, end: int) -> tuple[list[
 check(corrupt)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "corrupt-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The paper's own sentence, twice: as in its figure 2, and with single tokens lost here and there. What does each cost, in tokens to read and to write?
+# The paper's own sentence, twice: as in its figure 2, and with single tokens removed here and there. What does each cost, in tokens to read and to write?
 
 # %% nbgrader={"grade": false, "grade_id": "look-corrupt", "locked": true, "schema_version": 3, "solution": false, "task": false}
 words = "Thank you for inviting me to your party last week".split()
@@ -557,34 +554,28 @@ for gone in ({2, 3, 8}, {0, 2, 4, 6, 8}):
             print(f"{name} ({len(row):>2}): {' '.join(names[id] for id in row)}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_corrupt-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. Write the test: can the text be put back?
+# ## 7. Test span corruption
 #
-# - **What it is for**: span corruption that is wrong still trains. The loss falls, and the model learns to answer with sentinels that nobody asked for. Published code has counted sentinels upwards, and has lost the end of every text.
-# - **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 5
-# - **Needs**: `assert`, exercise 6.
-# - **Paper**: Raffel et al. (2020), section 3.1.4 and figure 2.
+# **Why.** Wrong span corruption still trains. The loss falls, and the model learns to answer with sentinels that nobody asked for. Published code has counted sentinels upwards, and has lost the end of every text.
 #
-# **The idea.** Somebody hands you `implementation`, which draws by itself what is lost: `implementation(ids, seed)` returns source and target, two lists of ints, as in exercise 6. `END`, `FIRST`, `LAST` and `TOP` stand in the cell below: the tokens of a text are numbered from `FIRST` to `LAST`, sentinels from `TOP` downwards, and all of these are above `LAST`.
-# Write a test that stays silent when what comes back keeps these four promises, and fails an `assert` when it does not. A kind earns its points when your test stops all wrong ones of that kind and lets every right one pass:
+# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 5 · **Paper** Raffel et al. (2020), section 3.1.4 and figure 2
 #
-# - *order* (1.5 points): the sentinels of the source are `TOP`, `TOP` - 1, `TOP` - 2, … from left to right, none left out and none twice, and those of the target are the same in the same order;
-# - *merging* (1 point): lost tokens side by side are one span. So no two sentinels stand side by side, neither in the source nor in the target, and every sentinel of the target has at least one token after it;
-# - *ends* (1 point): both lists end with `END`, which stands nowhere else, and the target has no closing sentinel before it;
-# - *lost* (1.5 points): of $n$ tokens exactly $15 n / 100$, rounded, are in the target and the others in the source, and the spans, put back where their sentinels stand, give the text as it was.
+# You get an `implementation` that draws by itself what is removed: `implementation(ids, seed)` returns source and target as in exercise 6. The next cell defines `END`, `FIRST`, `LAST` and `TOP`: ids of a text are from `FIRST` to `LAST`, sentinels from `TOP` downwards, all above `LAST`.
 #
-# A test that complains about a right implementation earns nothing: everybody would switch it off.
+# Write `test_corrupt(implementation)`. It fails an `assert` if one of four promises is broken, and does nothing otherwise. A kind earns its points if your test catches all wrong implementations of that kind and accepts every right one:
 #
-# **By hand.** The text 5 6 7 8 9, of which 6 and 8 9 are lost. Source 5 1099 7 1098 1 and target 1098 8 9 1099 6 1 can be put together again without a mistake, sentinel by sentinel. The order is wrong all the same: a decoder would have to begin with the second gap. So a test that only puts the text back is not enough.
+# - *order* (1.5 points): the sentinels of the source are `TOP`, `TOP` − 1, `TOP` − 2, … from left to right, none left out and none twice, and those of the target are the same in the same order;
+# - *merging* (1 point): removed tokens next to each other are one span. No two sentinels are neighbours, in the source or in the target, and every sentinel of the target is followed by at least one token;
+# - *ends* (1 point): both lists end with `END`, which occurs nowhere else, and the target has no closing sentinel before it;
+# - *lost* (1.5 points): of $n$ tokens exactly $15 n / 100$, rounded, are in the target and the others in the source, and the spans, put back at their sentinels, give the original text.
 #
-# **Mind**
+# **By hand.** The text 5 6 7 8 9, of which 6 and 8 9 are removed. Source 5 1099 7 1098 1 and target 1098 8 9 1099 6 1 can be put together again without a mistake, sentinel by sentinel. The order is wrong all the same: a decoder would have to begin with the second gap. A test that only restores the text is not enough.
 #
-# - Allowed is any list of 40 to 300 ints from `FIRST` to `LAST` as `ids`, and any int from 0 to a million as `seed`. A right implementation may refuse anything else.
-# - Where $15 n / 100$ lies halfway between two whole numbers, as with 50 or 70 tokens, right ones round as they like: ask about other $n$.
-# - Right ones cut as they like: many short spans, or a single long one; the first token may be lost, and the last may be kept. Some return the same for the same seed, and some do not.
-# - A wrong one shows what it is within ten seeds, in a text of 200 different tokens. In a text with repeated tokens it may look right by chance.
-# - An implementation never writes into its arguments.
-# - Complain with `assert`. Any other exception means that your test is broken, and earns nothing: look before you index into a list that may be empty. To return False in place of a failing `assert` costs a fifth, once.
-# - Call it some fifty times at most: one run of your test may take five seconds.
+# **Rules**
+# 1. Right implementations cut as they like: many short spans, or a single long one; the first token may be removed, and the last may be kept. Rejecting a right one earns nothing.
+# 2. Complain with `assert` only. Look before you index into a list that may be empty.
+# 3. Where $15 n / 100$ lies halfway between two whole numbers, as with 50 or 70 tokens, right ones round as they like: use other $n$.
+# 4. A wrong one shows what it is within ten seeds, in a text of 200 different tokens. In a text with repeated tokens it may look right by chance.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -596,18 +587,23 @@ for gone in ({2, 3, 8}, {0, 2, 4, 6, 8}):
 # For ten seeds: check and take off the two `END`s. Collect the sentinels of both lists, tokens above `LAST`, and compare with `TOP - k`. Look at neighbours with `zip(row, row[1:])`, and at the last token of the target. Cut the target into a dictionary from sentinel to span, walk through the source and put each span in; compare with `ids`. Count the tokens of the target that are no sentinels.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A test for a function that sorts words and says at which place each stood before.
+# A test for a function that sorts words and returns the position at which each was before.
 #
 # ```python
 # def test_sorting(candidate):
 #     words = ["tea", "ink", "oak", "fig"]
 #     ordered, places = candidate(list(words))
-#     assert [words[place] for place in places] == ordered, "the places do not lead back"    # true of any order
+#     assert [words[place] for place in places] == ordered, "the positions do not lead back"    # true of any order
 #     assert sorted(words) == ordered, "not sorted"
-#     assert sorted(places) == [0, 1, 2, 3], "a place is named twice"
+#     assert sorted(places) == [0, 1, 2, 3], "a position is named twice"
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Allowed are any list of 40 to 300 ints from `FIRST` to `LAST` as `ids`, and any int from 0 to a million as `seed`; a right implementation may refuse anything else. Some return the same for the same seed, and some do not. None writes into its arguments. Any exception other than an AssertionError means that your test is broken, and earns nothing. Returning False instead of failing an `assert` costs a fifth, once. One run of your test may take five seconds: call the implementation some fifty times at most.
 #
 # </details>
 
@@ -616,7 +612,7 @@ END, FIRST, LAST, TOP = 1, 2, 999, 1099        # in exercise 7: a text's tokens 
 
 # %% nbgrader={"grade": false, "grade_id": "test_corrupt", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def test_corrupt(implementation: Callable[[list[int], int], tuple[list[int], list[int]]]) -> None:
-    """Fail an assert unless `implementation(ids, seed)` keeps the four promises of the card."""
+    """Fail an assert unless `implementation(ids, seed)` keeps the four promises of the statement."""
     ### BEGIN SOLUTION
     ids = list(range(FIRST, FIRST + 200))
     for seed in range(10):
@@ -644,7 +640,7 @@ def test_corrupt(implementation: Callable[[list[int], int], tuple[list[int], lis
 check(test_corrupt)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_corrupt-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Two implementations for your test: your own `corrupt` with single tokens drawn by chance, and the same with sentinels that count upwards.
+# Two implementations for your test: your own `corrupt` with single tokens drawn at random, and the same with sentinels that count upwards.
 
 # %% nbgrader={"grade": false, "grade_id": "look-test_corrupt", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def cut_by(step: int):
@@ -664,16 +660,17 @@ for name, step in (("as it should be", 1), ("counted upwards", -1)):
         print(f"{name}: your test complains: {complaint}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "who_sees-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. Any order
+# ## 8. The mask of a permutation
 #
-# - **What it is for**: XLNet says the tokens of a text one after the other, but in an order that is drawn anew. The text itself is never shuffled: all that the order changes is this table.
-# - **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4
-# - **Needs**: chapter 4's masks, `argsort`.
-# - **Paper**: Yang et al. (2019), section 2.2.
+# **Why.** XLNet predicts the tokens of a text in an order that is drawn at random. The text itself is never shuffled: all that the order changes is this mask.
 #
-# **The idea.** `order` says which place is said when: `order[0]` is the place that is said first, `order[1]` the one that is said second, and so on. A place may look at those that were said **before** it, wherever they stand in the text, and never at itself: its own token is what it is asked for. Return a bool table in which row $i$, column $j$ is True where place $i$ sees place $j$.
+# **Difficulty** 2 of 5 · **Time** 10 minutes · **Points** 4 · **Paper** Yang et al. (2019), section 2.2
 #
-# **By hand.** `order` = 2, 0, 3, 1. Place 2 is said first and sees nothing. Place 0 sees 2. Place 3 sees 2 and 0. Place 1 sees all others.
+# `order[0]` is the position that is predicted first, `order[1]` the one that is predicted second, and so on. Position $i$ attends to position $j$ if $j$ comes **before** $i$ in the order, anywhere in the text, and never to itself: its own token is the answer.
+#
+# Write `who_sees(order)`; `order` is int64 `(T,)` and holds each of 0 to $T - 1$ once. The result is bool `(T, T)`, True in row $i$, column $j$ where position $i$ attends to position $j$.
+#
+# **By hand.** `order` = 2, 0, 3, 1. Position 2 is predicted first and attends to nothing. Position 0 attends to 2, position 3 to 2 and 0, position 1 to all others.
 #
 # | | 0 | 1 | 2 | 3 |
 # | --- | :-: | :-: | :-: | :-: |
@@ -683,23 +680,20 @@ for name, step in (("as it should be", 1), ("counted upwards", -1)):
 # | **3** | True | | True | |
 #
 # **Rules**
-#
-# - For `order` = 0, 1, 2, … the table is GPT's triangle without its diagonal.
-# - $T$ may be 1: one place, which sees nothing.
-#
-# **In**: `order` int64 $(T)$, each of 0 to $T - 1$ once. **Out**: bool $(T, T)$.
+# 1. For `order` = 0, 1, 2, … the result is GPT's mask without its diagonal.
+# 2. $T$ may be 1: one position, which attends to nothing.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# `order` answers "who is third?". Which question would you rather have answered for two places $i$ and $j$?
+# `order` answers "who is third?". Which question would you rather have answered for two positions $i$ and $j$?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `argsort` of `order` says for each place when its turn is. Then compare turns, every one with every other: one as a row, one as a column.
+# `argsort` of `order` gives each position its turn. Then compare turns, every one with every other: one as a row, one as a column.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # Who finished a race before whom? `finish` lists the runners in the order in which they came in.
 #
@@ -709,13 +703,18 @@ for name, step in (("as it should be", 1), ("counted upwards", -1)):
 #     return rank[:, None] < rank[None, :]
 # ```
 #
-# `beaten(torch.tensor([1, 0]))` says that runner 1 beat runner 0.
+# `beaten(torch.tensor([1, 0]))` is True in row 1, column 0: runner 1 beat runner 0.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# $T$ is from 1 to 300.
 #
 # </details>
 
 # %% nbgrader={"grade": false, "grade_id": "who_sees", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def who_sees(order: Int[Tensor, "T"]) -> Bool[Tensor, "T T"]:
-    """Row i, column j: whether place j is said before place i."""
+    """Row i, column j: whether position j is predicted before position i."""
     ### BEGIN SOLUTION
     turns = order.argsort()
     return turns[None, :] < turns[:, None]
@@ -725,7 +724,7 @@ def who_sees(order: Int[Tensor, "T"]) -> Bool[Tensor, "T T"]:
 check(who_sees)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "who_sees-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Over all 24 orders of four places: how often does one place see another? No place is better off than its neighbour, and in the mean each sees half of the others, from both sides.
+# Over all 24 orders of four positions: how often does one attend to another? All do so equally often, and on average each attends to half of the others, from both sides.
 
 # %% nbgrader={"grade": false, "grade_id": "look-who_sees", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from itertools import permutations
@@ -739,24 +738,21 @@ if tables[0] is not None:
 # # Part 5. Sliding-window attention
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "window_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. Attention that never makes the whole table
+# ## 9. Sliding-window attention
 #
-# - **What it is for**: with every token looking at every other, 4,096 tokens make 16.8 million scores a head. A window keeps 33 of 4,096 for each token, if the code never makes the others. Longformer, and today's Gemma and ModernBERT, have such windows.
-# - **Difficulty** 5 of 5 · **Time** 40 minutes · **Points** 9
-# - **Needs**: chapter 4's attention with several heads; cutting a text into chunks.
-# - **Paper**: Beltagy et al. (2020), section 3.1. There, global tokens have projections of their own; here they share the others'.
+# **Why.** If every token attends to every other, 4,096 tokens make 16.8 million scores per head. A window keeps 33 of 4,096 for each token, if the code never computes the others. Longformer, Gemma 3 and ModernBERT have such windows.
 #
-# **The idea.** Query $i$ sees key $j$ if at least one of these holds:
+# **Difficulty** 5 of 5 · **Time** 40 minutes · **Points** 9 · **Paper** Beltagy et al. (2020), section 3.1 (there, global tokens have projections of their own; here they share the others')
 #
-# - $|i - j| \leq$ `side`: the window, `side` tokens to each side and the token itself;
-# - `is_global[j]`: everybody sees a global token;
-# - `is_global[i]`: a global token sees everybody.
+# Query $i$ attends to key $j$ if $|i - j| \le s$, or $j$ is global, or $i$ is global. With $S_i$ the set of these keys, each taken **once**, and $D$ the head dimension,
 #
-# What query $i$ gets is $\sum_j w_{ij} v_j$, where $w_i$ is **one** softmax of $q_i \cdot k_j / \sqrt{D}$ over all keys that it sees, each of them once. Every head is for itself.
+# $$y_i = \sum_{j \in S_i} w_{ij} v_j, \qquad w_{ij} = \frac{\exp(q_i \cdot k_j / \sqrt{D})}{\sum_{l \in S_i} \exp(q_i \cdot k_l / \sqrt{D})} .$$
 #
-# **By hand.** One head, $D = 1$, five tokens, `side` = 1, the last token global. All queries are 0, so every key that is seen weighs the same. The values are 0, 3, 6, 9, 12.
+# Write `window_attention(q, k, v, side, is_global)`; `q`, `k` and `v` are float32 `(H, T, D)`, `side` is $s$, an int of at least 0, and `is_global` is bool `(T,)`. The result is float32 `(H, T, D)`; every head is computed by itself.
 #
-# | query | sees | gets |
+# **By hand.** One head, $D = 1$, five tokens, $s = 1$, the last token global. All queries are 0, so all keys in $S_i$ weigh the same. The values are 0, 3, 6, 9, 12.
+#
+# | query | attends to | result |
 # | --- | --- | --- |
 # | 0 | 0, 1 and 4 | 15 / 3 = **5** |
 # | 1 | 0, 1, 2 and 4 | 21 / 4 = **5.25** |
@@ -765,27 +761,22 @@ if tables[0] is not None:
 # | 4 | all | 30 / 5 = **6** |
 #
 # **Rules**
-#
-# - *Memory.* The last stage gives one call 14 MiB for everything that it makes: $H = 1$, $T = 2000$, $D = 8$, `side` = 16 and at most four global tokens. One table of $2000 \times 2000$ floats takes 15 MiB by itself. A mask that is laid over such a table saves nothing. Nor is there time for 2,000 queries one by one, since every operation is watched: take pieces of the text.
-# - `scaled_dot_product_attention` and `flex_attention` are withheld here: they would hide what this exercise is about.
-# - `side` may be 0: each token sees itself and the global ones. It may be as large as $T$, or larger: then everybody sees everybody.
-# - No token may be global, and all may be. $T$ may be 1.
-# - Scores may be as large as 10,000.
-# - The memory stage apart, the sizes are those of the rules above.
-#
-# **In**: `q`, `k` and `v` float32 $(H, T, D)$; `side` an int of at least 0; `is_global` bool $(T)$. **Out**: float32 $(H, T, D)$.
+# 1. *Memory.* The last stage gives one call 14 MiB for everything that it makes: $H = 1$, $T = 2000$, $D = 8$, $s = 16$ and at most four global tokens. One matrix of $2000 \times 2000$ floats takes 15 MiB by itself; a mask on such a matrix saves nothing. Work on chunks of the text: 2,000 queries one by one are too slow.
+# 2. `scaled_dot_product_attention` and `flex_attention` are not allowed: they would hide what this exercise is about.
+# 3. $s$ may be 0, or $T$ and larger. No token may be global, and all may be.
+# 4. Scores may be as large as 10,000.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Take the queries 100 to 163 alone. Which keys can they see at all, and how many are these, whatever $T$ is?
+# Take the queries 100 to 163 alone. Which keys can they attend to at all, and how many are these, whatever $T$ is?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Go through the queries in chunks of, say, 64. For the chunk from `start` to `stop`, the near keys are those from `start - side` to `stop + side`, cut off at both ends of the text. Put the global keys behind them. Minus infinity goes to near keys that are too far from a query, and to near keys that are global as well: they stand behind already. One softmax over both. At the end the rows of the few global tokens are computed over all keys and written over what stood there.
+# Go through the queries in chunks of, say, 64. For the chunk from `start` to `stop`, the near keys are those from `start - side` to `stop + side`, cut off at both ends of the text. Append the global keys. Minus infinity goes to near keys that are too far from a query, and to near keys that are global as well: they are appended already. One softmax over both. At the end the rows of the few global tokens are computed over all keys and written over the earlier ones.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # The mean of each number and its neighbours, chunk by chunk, without a table of all pairs:
 #
@@ -803,11 +794,16 @@ if tables[0] is not None:
 # `smoothed(torch.tensor([0.0, 3.0, 6.0]), 1)` is 1.5, 3, 4.5.
 #
 # </details>
+# <details><summary>Fine print</summary>
+#
+# $T$ may be 1. With $s = 0$ each token attends to itself and to the global ones. Apart from the memory stage, sizes are those of the notebook's fine print.
+#
+# </details>
 
 # %% nbgrader={"grade": false, "grade_id": "window_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def window_attention(q: Float[Tensor, "H T D"], k: Float[Tensor, "H T D"], v: Float[Tensor, "H T D"], side: int,
                      is_global: Bool[Tensor, "T"]) -> Float[Tensor, "H T D"]:
-    """Attention in a window to both sides, with tokens that see all and that all see, and without a T x T table."""
+    """Attention in a window to both sides, with global tokens, and without a T x T matrix."""
     ### BEGIN SOLUTION
     out, scale = torch.empty_like(q), q.shape[2] ** -0.5
     chosen = is_global.nonzero()[:, 0]                                    # (G,)
@@ -826,7 +822,7 @@ def window_attention(q: Float[Tensor, "H T D"], k: Float[Tensor, "H T D"], v: Fl
 check(window_attention)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "window_attention-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The same text in a window of 32 to each side, by your function, and by all scores under a mask. The numbers agree. How many pairs are seen, of all, stands in front; the times are those of your machine.
+# Attention with a window of 32 to each side, by your function, and by all scores with a mask. The numbers agree. First the number of pairs in the pattern, of all; the times are those of your machine.
 
 # %% nbgrader={"grade": false, "grade_id": "look-window_attention", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
@@ -843,7 +839,7 @@ for T in (512, 2048):
         started = time.perf_counter()
         seen = ((places[:, None] - places).abs() <= 32) | is_global | is_global[:, None]
         dense = (q @ k.transpose(1, 2) / 8**0.5).masked_fill(~seen, -torch.inf).softmax(2) @ v
-        print(f"T = {T}: {int(seen.sum()):>7,} of {T * T:>9,} pairs are seen; apart by {(yours - dense).abs().max():.0e}; you {seconds:.3f} s, under a mask {time.perf_counter() - started:.3f} s")
+        print(f"T = {T}: {int(seen.sum()):>7,} of {T * T:>9,} pairs; largest difference {(yours - dense).abs().max():.0e}; you {seconds:.3f} s, with a mask {time.perf_counter() - started:.3f} s")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
@@ -852,19 +848,18 @@ for T in (512, 2048):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "which_encoder-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 10. Which encoder?
 #
-# - **What it is for**: nobody needs the best model. They need one that fits a phone, a budget or a text, and somebody who can say what it costs.
-# - **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5, given by a person who reads it
-# - **Needs**: the exercises before.
-# - **Paper**: those of this chapter.
+# **Why.** Nobody needs the best model. They need one that fits a phone, a budget or a text, and somebody who can say what it costs.
 #
-# **The question.** Four people ask you, and each has BERT-base working already, but cannot use it as it is:
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5, given by a person who reads it · **Paper** those of this chapter
 #
-# 1. a maker of phones: *each message has to be sorted in half the time that BERT needs. It may be as large as it likes.*
-# 2. a maker of toys: *the model has to fit into a download of 25 MB, two bytes a number. It may think as long as BERT does.*
-# 3. a court: *rulings of 4,000 tokens, and the sentence that decides may stand anywhere.*
-# 4. a museum: *we have texts of our own time, nobody's model knows them, and one machine for a week to pre-train on them. Then we sort them by theme.*
+# Four people ask you. Each has BERT-base working already, but cannot use it as it is:
 #
-# In about 200 words: what do you give to each, BERT's relative or a way to train, and by which mechanism does it meet the need? And for at least two of them: what is lost, or what is **not** gained, that somebody might expect?
+# 1. a maker of phones: *each message has to be sorted in half the time that BERT needs. The model may be as large as it likes.*
+# 2. a maker of toys: *the model has to fit into a download of 25 MB, two bytes per parameter. It may take as long as BERT.*
+# 3. a court: *rulings of 4,000 tokens, and the sentence that decides may be anywhere.*
+# 4. a museum: *we have texts of our own time that no model has read, and one machine for a week to pre-train on them. Then we sort them by theme.*
+#
+# In about 200 words: what do you give to each, a relative of BERT or a way to train, and by which mechanism does it meet the need? And for at least two of them: what is lost, or what is **not** gained, that somebody might expect?
 #
 # {{rubric}}
 #
@@ -872,15 +867,15 @@ for T in (512, 2048):
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# For each of the four: is it the stored numbers, the products, the length or the training that is too much?
+# For each of the four: are there too many parameters, too many multiply-adds, too many tokens or too little training text?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# What you computed in exercise 2 says which model helps the toy and not the phone. How many answers does a pass over a text give in exercise 5, and how many does BERT give?
+# What you computed in exercise 2 says which model helps the toy and not the phone. How many tokens of a text give a loss in exercise 5, and how many in BERT?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # *A library asks for a smaller catalogue.* If the shelf is full, print it in smaller type: it takes less room and as long to read. If readers wait too long, leave out entries: it is read faster, and some books are no longer found. What helps one does nothing for the other.
 #
@@ -897,9 +892,9 @@ for T in (512, 2048):
 #
 # Nothing to write here. Run the cells and watch; they take about a minute.
 #
-# First your `window_attention` takes the place of the attention in MiniLM, which was trained without a window, and reads 512 tokens.
-# Then your `replace` fills blanks with the guesses of the small BERT of chapter 5, and two small ELECTRAs, which were trained here, say where.
-# Last, your `soft_loss` lets that BERT teach a student of one block, beside a twin that learns the same blanks from their answers alone.
+# First your `window_attention` replaces the attention in MiniLM, which was trained without a window, and reads 512 tokens.
+# Then your `replace` fills masks with samples of the small BERT of chapter 5, and two small ELECTRAs, which were trained here, detect them.
+# Last, your `soft_loss` trains a student of one block with that BERT as its teacher, next to a twin that learns from the labels of the same masks.
 
 # %% nbgrader={"grade": false, "grade_id": "real-window", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
@@ -937,7 +932,7 @@ def text_vector(model, ids: Int[Tensor, "1 T"], side: int | None = None, first_i
 
 
 def likeness_by_side(model, ids: Int[Tensor, "1 T"], sides: list[int]) -> dict[int, tuple[float, float]]:
-    """By side: the cosine of the text's vector with the one of the whole attention, without global tokens and with the first one global."""
+    """By side: the cosine of the text's vector with that of full attention, without global tokens and with the first one global."""
     whole = text_vector(model, ids)
     return {side: tuple(torch.cosine_similarity(whole, text_vector(model, ids, side, first), dim=0).item() for first in (False, True)) for side in sides}
 
@@ -948,11 +943,11 @@ if ready(window_attention, needs=["minilm", "bert_tokenizer", "kjv"]):
     ids = torch.tensor([tokenizer.encode(text).ids[:511] + tokenizer.encode("").ids[-1:]])
     started = time.perf_counter()
     alike = likeness_by_side(minilm, ids, [511, 128, 64, 32, 16])
-    print(f"{ids.shape[1]} tokens through MiniLM, {2 * len(alike) + 1} times, in {time.perf_counter() - started:.1f} s; cosine with the vector of the whole attention")
+    print(f"{ids.shape[1]} tokens through MiniLM, {2 * len(alike) + 1} times, in {time.perf_counter() - started:.1f} s; cosine with the vector of full attention")
     for side, (alone, first) in alike.items():
         print(f"side {side:>3}: window alone {alone:.3f}, with [CLS] global {first:.3f}")
     cut = torch.cosine_similarity(text_vector(minilm, ids), text_vector(minilm, torch.cat((ids[:, :127], ids[:, -1:]), 1)), dim=0)
-    print(f"the first 128 tokens, read with the whole attention, and nothing else: {cut:.3f}")
+    print(f"the first 128 tokens, read with full attention, and nothing else: {cut:.3f}")
 
 # %% nbgrader={"grade": false, "grade_id": "real-replace", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from reference_impl.objectives.replaced_token import sample
@@ -966,7 +961,7 @@ def held_out(text: str) -> list[str]:
 
 @torch.no_grad()
 def examined(rows: list[list[int]], seed: int) -> dict[str, Tensor]:
-    """Verses with 15 % blanks, filled by the small BERT's guesses and your `replace`, and a logit for each token: of the ELECTRA that began as a BERT, and of the one that began with nothing."""
+    """Verses with 15 % masked, filled by the small BERT's samples and your `replace`, and a logit for each token: of the ELECTRA that started from a BERT, and of the one from random weights."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.tensor(rows)
     labels = torch.where(torch.rand(ids.shape, generator=generator) < 0.15, ids, -100)
@@ -988,12 +983,12 @@ if ready(replace, needs=["kjv"]):
     tokenizer = small_model("bert_kjv").tokenizer
     tokens = [id for verse in held_out(load("kjv")) for id in tokenizer.encode(verse, add_specials=False, specials_in_text=False).ids]
     exam = examined([tokens[start:start + 32] for start in range(0, len(tokens) - 31, 32)], 7)
-    blank, replaced = exam["labels"] != -100, exam["replaced"]
-    print(f"{len(exam['ids'])} rows of 32 tokens; {(exam['filled'] == exam['theirs']).float().mean():.4f} of the tokens are those that the course's own sampling gives")
-    print(f"blank {blank.float().mean():.3f} of all tokens, replaced {replaced.float().mean():.3f}: {1 - replaced.sum() / blank.sum():.0%} of the guesses were right")
+    masked, replaced = exam["labels"] != -100, exam["replaced"]
+    print(f"{len(exam['ids'])} sequences of 32 tokens; {(exam['filled'] == exam['theirs']).float().mean():.4f} of the tokens are those that the course's own sampling gives")
+    print(f"masked {masked.float().mean():.3f} of all tokens, replaced {replaced.float().mean():.3f}: {1 - replaced.sum() / masked.sum():.0%} of the samples were correct")
     rare = -torch.bincount(exam["filled"].flatten(), minlength=2000).float()[exam["filled"]]
     print(f"a replaced token is more suspicious than another: chance 0.5, by rarity alone {found_by(rare.flatten(), replaced.flatten()):.3f}, "
-          f"an ELECTRA that began with nothing {found_by(exam['untaught'].flatten(), replaced.flatten()):.3f}, one that began as a BERT {found_by(exam['suspicion'].flatten(), replaced.flatten()):.3f}")
+          f"an ELECTRA from random weights {found_by(exam['untaught'].flatten(), replaced.flatten()):.3f}, one that started from a BERT {found_by(exam['suspicion'].flatten(), replaced.flatten()):.3f}")
     words = [tokenizer.vocabulary.token(id) for id in exam["filled"][0].tolist()]
     print(" ".join(f"{word}[{suspect.sigmoid():.2f}{' replaced' if was else ''}]" if suspect > -1 or was else word for word, suspect, was in zip(words, exam["suspicion"][0], replaced[0])))
 
@@ -1013,21 +1008,21 @@ def one_block() -> BertForMaskedLM:
 
 
 def batch_of(tokens: Int[Tensor, "N"], seed: int, rows: int = 32) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
-    """Rows of 32 tokens from drawn places, masked as BERT's are: ids and labels."""
+    """Sequences of 32 tokens from random positions, masked as BERT's are: ids and labels."""
     generator = torch.Generator().manual_seed(seed)
     starts = torch.randint(len(tokens) - 32, (rows,), generator=generator)
     return Masking(4, 2000, range(5)).mask_tokens(tokens[starts[:, None] + torch.arange(32)], generator)
 
 
 @torch.no_grad()
-def nats_at_blanks(model, held: Int[Tensor, "N"]) -> float:
-    """What a blank of text that was not trained on costs."""
+def held_out_loss(model, held: Int[Tensor, "N"]) -> float:
+    """The MLM loss on text that was not trained on."""
     ids, labels = batch_of(held, 999, 400)
     return chosen_terms(model(ids), labels).mean.item()
 
 
 def taught(tokens: Int[Tensor, "N"], held: Int[Tensor, "N"], steps: int) -> dict[str, float]:
-    """Nats a blank of the teacher, of the student before, and of two that saw the same blanks: from your `soft_loss`, and from the answers."""
+    """MLM loss of the teacher, of the student before, and of two that saw the same masks: with your `soft_loss`, and with the labels."""
     teacher, before, yours, labelled = small_model("bert_kjv").model, one_block(), one_block(), one_block()
     optimizers = [torch.optim.AdamW(model.parameters(), lr=1e-3) for model in (yours, labelled)]
     for step in range(steps):
@@ -1039,8 +1034,8 @@ def taught(tokens: Int[Tensor, "N"], held: Int[Tensor, "N"], steps: int) -> dict
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    return {name: nats_at_blanks(model, held) for name, model in {"the teacher, two blocks": teacher, "one block, before": before, "taught by your soft_loss": yours,
-                                                                      "trained on the answers": labelled}.items()}
+    return {name: held_out_loss(model, held) for name, model in {"the teacher, two blocks": teacher, "one block, before": before, "trained with your soft_loss": yours,
+                                                                      "trained on the labels": labelled}.items()}
 
 # %% nbgrader={"grade": false, "grade_id": "real-teach-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
 if ready(soft_loss, needs=["kjv"]):
@@ -1051,11 +1046,11 @@ if ready(soft_loss, needs=["kjv"]):
         return torch.tensor([id for line in part for id in tokenizer.encode(line, add_specials=False, specials_in_text=False).ids])
     started = time.perf_counter()
     found = taught(as_ids(lines[:3000]), as_ids(held_out(load("kjv"))), 150)
-    print(f"150 steps of two students in {time.perf_counter() - started:.0f} s; nats a blank on text that none of them was trained on")
+    print(f"150 steps of two students in {time.perf_counter() - started:.0f} s; MLM loss in nats on text that none of them was trained on")
     for name, nats in found.items():
         print(f"{nats:.3f}  {name}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# With a side of 511 every token sees every other, and the vector is the one of the whole attention to the last digits. A narrower window changes it, since MiniLM never learned to work with one; one global token brings part of it back, because it carries news across the text in two steps. A Longformer is trained on with its windows, which is not done here.
-# The suspicion is that of small models that were trained for a few minutes, on other guesses than these. What it is worth says the comparison with rarity, which needs no model at all. The guesses of a finished BERT are hard to tell from the truth: that is what the chapter's page found, too.
-# The last two lines say whether the teacher's whole answer taught more than the right word alone, for this text, this size and this number of steps. Mind that this teacher is small itself: what it does not know, no student learns from it, and the right words know everything.
+# With a side of 511 every token attends to every other, and the vector is that of full attention to the last digits. A narrower window changes it, since MiniLM never learned to work with one; one global token recovers part of it, because it carries information across the text in two layers. A Longformer is trained with its windows, which is not done here.
+# The suspicion is that of small models that were trained for a few minutes, on other samples than these. Compare it with rarity, which needs no model at all. Samples of a finished BERT are hard to distinguish from the original, as the chapter's page on ELECTRA found.
+# The last two lines say whether the teacher's distribution taught more than the correct token alone, for this text, this size and this number of steps. This teacher is small itself: what it does not know, no student learns from it, and the labels are always correct.

@@ -763,6 +763,22 @@ DATA["asked-again"] = {
     "copies": 3,
     "most": 8,
 }
+DATA["shared-blocks"] = {
+    "task": "Switch both changes on.",
+    "vocabulary": 100,
+    "positions": 8,
+    "width": 16,
+    "narrow": 4,
+    "layers": 3,
+    "block": 3200,
+}
+DATA["distance-rows"] = {
+    "task": "Select a query and a key.",
+    "tokens": ["we", "sat", "here"],
+    "most": 2,
+    "span": 2,
+    "rows": {"1": [[1, 0, 0], [1, 1, 0], [1, 1, 1]], "2": [[2, 1, 0], [3, 2, 1], [3, 3, 2]]},
+}
 DATA["soft-targets"] = {
     "examples": [
         {

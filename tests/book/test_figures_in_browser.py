@@ -1771,7 +1771,7 @@ def test_spans_are_counted_as_the_objective_counts_them(show, share, span):
 
     page = show("span-cuts")
     page.locator("label", has_text="b").last.click()
-    page.get_by_role("slider", name="lost").fill(str(share))
+    page.get_by_role("slider", name="removed").fill(str(share))
     page.get_by_role("slider", name="mean span").fill(str(span))
     stage = page.locator(".w2s-stage")
     shown = tuple(

@@ -29,7 +29,8 @@ def _filled(ids, labels, guesses):
     caught_by="drawn",
     loses=6,
     misconception=(
-        "You take the likeliest token at each blank. The generator's guess is drawn, by the chance."
+        "You take the most probable token at each mask. The generator's guess is drawn, by the"
+        " chance."
     ),
 )
 def _(ids, labels, probs, chances):
@@ -42,7 +43,7 @@ def _(ids, labels, probs, chances):
     caught_by="drawn",
     loses=6,
     misconception=(
-        "You put the right token back at each blank. The guess belongs there, right or wrong."
+        "You put the right token back at each mask. The guess belongs there, right or wrong."
     ),
 )
 def _(ids, labels, probs, chances):
@@ -89,7 +90,9 @@ def _(ids, labels, probs, chances):
     "guesses-everywhere",
     caught_by="kept",
     loses=3,
-    misconception="You put a guess at every place. Only blanks are filled; all other tokens stay.",
+    misconception=(
+        "You put a guess at every position. Only masks are filled; all other tokens stay."
+    ),
 )
 def _(ids, labels, probs, chances):
     guesses = _guesses(probs, chances)
@@ -102,7 +105,7 @@ def _(ids, labels, probs, chances):
     caught_by="kept",
     loses=3,
     misconception=(
-        "You take the labels for the original text. Where there is no blank they hold -100, which"
+        "You take the labels for the original text. Where no token is masked they hold -100, which"
         " is no id."
     ),
 )
@@ -116,7 +119,9 @@ def _(ids, labels, probs, chances):
     "one-at-each-blank",
     caught_by="lucky",
     loses=3,
-    misconception='You say "replaced" at each blank. A guess that is right is the original token.',
+    misconception=(
+        'You predict "replaced" at each mask. A sample that is right is the original token.'
+    ),
 )
 def _(ids, labels, probs, chances):
     return _filled(ids, labels, _guesses(probs, chances))[0], labels != -100
@@ -128,7 +133,7 @@ def _(ids, labels, probs, chances):
     caught_by="lucky",
     loses=3,
     misconception=(
-        "You compare with `ids`, in which the blanks stand. Compare with the original text, which"
+        "You compare with `ids`, which holds the masks. Compare with the original text, which"
         " has the labels there."
     ),
 )
@@ -143,7 +148,7 @@ def _(ids, labels, probs, chances):
     caught_by="lucky",
     loses=2,
     misconception=(
-        "You compare with `labels` at every place: where there is no blank they hold -100, and"
+        "You compare with `labels` at every position: where no token is masked they hold -100, and"
         " every token counts as replaced."
     ),
 )
@@ -171,7 +176,7 @@ def _(ids, labels, probs, chances):
     "label-0-is-no-blank",
     caught_by="lucky",
     loses=3,
-    misconception="You take label 0 for no blank. Only -100 means that there is none.",
+    misconception="You take label 0 for *not masked*. Only -100 means that there is none.",
 )
 def _(ids, labels, probs, chances):
     return _filled(ids, torch.where(labels > 0, labels, -100), _guesses(probs, chances))
@@ -237,9 +242,9 @@ def _joint(gen, truth, disc, replaced, mask, weight, guessing=None, judging=None
 @mistake(
     LOSS,
     "generator-summed",
-    caught_by="blanks",
+    caught_by="masked tokens",
     loses=2.5,
-    misconception="You sum the generator's prices. Take the mean over the blanks.",
+    misconception="You sum the generator's prices. Take the mean over the masked tokens.",
 )
 def _(gen, truth, *rest):
     return _joint(gen, truth, *rest, guessing=cross_entropy(gen, truth, reduction="sum"))
@@ -248,10 +253,11 @@ def _(gen, truth, *rest):
 @mistake(
     LOSS,
     "generator-over-all-tokens",
-    caught_by="blanks",
+    caught_by="masked tokens",
     loses=2.5,
     misconception=(
-        "You divide the generator's prices by the number of tokens. It answered at the N blanks"
+        "You divide the generator's prices by the number of tokens. It answered at the N masked"
+        " tokens"
         " only."
     ),
 )
@@ -349,7 +355,8 @@ def _(gen, truth, disc, replaced, mask, weight):
     caught_by="padding",
     loses=0.5,
     misconception=(
-        "You leave padding out of the sum and divide by all places. Divide by the number of tokens."
+        "You leave padding out of the sum and divide by all positions. Divide by the number of"
+        " tokens."
     ),
 )
 def _(gen, truth, disc, replaced, mask, weight):
@@ -379,7 +386,7 @@ def _(gen, truth, disc, replaced, mask, weight):
 @mistake(
     LOSS,
     "weight-on-both",
-    caught_by="blanks",
+    caught_by="masked tokens",
     loses=2.5,
     misconception="You multiply both parts with the weight. It belongs to the discriminator.",
 )
@@ -390,7 +397,7 @@ def _(gen, truth, disc, replaced, mask, weight):
 @mistake(
     LOSS,
     "weight-on-the-generator",
-    caught_by="blanks",
+    caught_by="masked tokens",
     loses=2.5,
     misconception=(
         "You multiply the generator's part with the weight. It belongs to the discriminator."
@@ -405,7 +412,7 @@ def _(gen, truth, disc, replaced, mask, weight):
 @mistake(
     LOSS,
     "weight-left-out",
-    caught_by="blanks",
+    caught_by="masked tokens",
     loses=2.5,
     misconception="You leave the weight out.",
 )
@@ -419,7 +426,8 @@ def _(gen, truth, disc, replaced, mask, weight):
     caught_by="borders",
     loses=0.5,
     misconception=(
-        "Without a blank you return the mean of no numbers, which is NaN. The generator's part is 0"
+        "Without a masked token you return the mean of no numbers, which is NaN. The generator's"
+        " part is 0"
         " then."
     ),
 )

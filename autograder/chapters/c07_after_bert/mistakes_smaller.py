@@ -16,7 +16,7 @@ SHARE = "07.asked_share"
     caught_by="ever",
     loses=3,
     misconception=(
-        "You multiply the share by the number of maskings. Two maskings cover some tokens both:"
+        "You multiply the fraction by the number of maskings. Two maskings cover some tokens both:"
         " take what all of them miss."
     ),
 )
@@ -29,7 +29,7 @@ def _(share, maskings, epochs):
     "never-asked",
     caught_by="ever",
     loses=3,
-    misconception="You return the share that is never asked. What is left of 1 was asked for.",
+    misconception="You return the fraction that is never asked. What is left of 1 was asked for.",
 )
 def _(share, maskings, epochs):
     return (1 - share) ** min(maskings, epochs)
@@ -41,7 +41,7 @@ def _(share, maskings, epochs):
     caught_by="ever",
     loses=3,
     misconception=(
-        "You raise the share itself to a power: that is how often every masking covers the same"
+        "You raise the fraction itself to a power: that is how often every masking covers the same"
         " token. Raise 1 - share."
     ),
 )
@@ -67,7 +67,7 @@ def _(share, maskings, epochs):
     "exponential",
     caught_by="ever",
     loses=3,
-    misconception="You use 1 - exp(-share times n), which is right for very small shares only.",
+    misconception="You use 1 - exp(-share times n), which is right for very small fractions only.",
 )
 def _(share, maskings, epochs):
     return 1 - math.exp(-share * min(maskings, epochs))
@@ -128,7 +128,8 @@ def _sizes(V, E, C, L, I, embedding=None, block=None, products=None):
     caught_by="embedding",
     loses=1.5,
     misconception=(
-        "You give each token a row of C numbers, as BERT does. ALBERT's rows have E, and one matrix"
+        "You give each token an embedding of C dimensions, as BERT does. ALBERT's have E, and one"
+        " matrix"
         " widens them."
     ),
 )
@@ -152,7 +153,7 @@ def _(V, E, C, L, I):
     "no-widening-bias",
     caught_by="embedding",
     loses=1.5,
-    misconception="You leave out the bias of the widening matrix: C numbers.",
+    misconception="You leave out the bias of the widening matrix: C parameters.",
 )
 def _(V, E, C, L, I):
     return _sizes(V, E, C, L, I, embedding=V * E + E * C)
@@ -186,7 +187,8 @@ def _(V, E, C, L, I):
     caught_by="block",
     loses=1.5,
     misconception=(
-        "4 C parameters are missing: either the block's two norms, 2 C numbers each, or the biases"
+        "4 C parameters are missing: either the block's two norms, 2 C parameters each, or the"
+        " biases"
         " of the four matrices of attention."
     ),
 )
@@ -315,7 +317,8 @@ def _(student, teacher, T):
     caught_by="direction",
     loses=6,
     misconception=(
-        "You ask for the teacher's likeliest token only. All of its probabilities are asked for."
+        "You ask for the teacher's most probable token only. All of its probabilities are asked"
+        " for."
     ),
 )
 def _(student, teacher, T):

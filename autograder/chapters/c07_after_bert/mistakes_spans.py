@@ -154,7 +154,7 @@ def _(ids, lost, top, end):
     caught_by="several",
     loses=2.5,
     misconception=(
-        "You decide by the token whether it is lost. The same token may be lost at one place and"
+        "You decide by the token whether it is lost. The same token may be lost at one position and"
         " kept at another."
     ),
 )
@@ -234,7 +234,7 @@ def _(ids, lost, top, end):
     caught_by="borders",
     loses=1,
     misconception=(
-        "At place 0 you look at `lost[-1]`, which is the last token: where both ends are lost, the"
+        "At position 0 you read `lost[-1]`, which is the last token: where both ends are lost, the"
         " first span gets no sentinel."
     ),
 )
@@ -287,7 +287,7 @@ ORDER = "07.who_sees"
     "transposed",
     caught_by="turns",
     loses=4,
-    misconception="Your table is transposed: row i says what place i sees, not who sees it.",
+    misconception="Your table is transposed: row i says what position i sees, not who sees it.",
 )
 def _(order):
     turns = order.argsort()
@@ -300,7 +300,8 @@ def _(order):
     caught_by="turns",
     loses=4,
     misconception=(
-        "You read `order` as the turn of each place. It lists the places by their turn: `argsort`"
+        "You read `order` as the turn of each position. It lists the positions by their turn:"
+        " `argsort`"
         " turns one into the other."
     ),
 )
@@ -313,7 +314,7 @@ def _(order):
     "triangle-over-places",
     caught_by="turns",
     loses=4,
-    misconception="You give GPT's triangle over the places, whatever the order is.",
+    misconception="You give GPT's triangle over the positions, whatever the order is.",
 )
 def _(order):
     return torch.ones(len(order), len(order), dtype=torch.bool).tril(-1)
@@ -325,7 +326,8 @@ def _(order):
     caught_by="turns",
     loses=4,
     misconception=(
-        "Your rows and columns stand in the order in which places are said. Row i is place i of the"
+        "Your rows and columns stand in the order in which positions are predicted. Row i is"
+        " position i of the"
         " text."
     ),
 )
@@ -338,7 +340,9 @@ def _(order):
     "the-one-before-only",
     caught_by="turns",
     loses=4,
-    misconception="A place sees only the one that was said right before it. It sees all that were.",
+    misconception=(
+        "A position sees only the one that was predicted right before it. It sees all that were."
+    ),
 )
 def _(order):
     turns = order.argsort()
@@ -350,7 +354,7 @@ def _(order):
     "hidden-is-true",
     caught_by="turns",
     loses=4,
-    misconception="Your table is True where a place is hidden. True means seen.",
+    misconception="Your table is True where a position is hidden. True means seen.",
 )
 def _(order):
     turns = order.argsort()
@@ -362,7 +366,9 @@ def _(order):
     "itself",
     caught_by="itself",
     loses=0.5,
-    misconception="Each place sees itself in your table: then it only has to copy its own token.",
+    misconception=(
+        "Each position sees itself in your table: then it only has to copy its own token."
+    ),
 )
 def _(order):
     turns = order.argsort()

@@ -141,7 +141,7 @@ def _(q, k, v, side, is_global):
     "wraps-round",
     caught_by="ends",
     loses=2,
-    misconception="At the ends your window goes on at the other end of the text, as `roll` does.",
+    misconception="At the ends your window continues at the other end of the text, as `roll` does.",
 )
 def _(q, k, v, side, is_global):
     T = q.shape[1]

@@ -90,7 +90,7 @@ def _(implementation):
     "target-not-looked-at",
     caught_by="order",
     loses=1.5,
-    misconception="Your test looks at the sentinels of the source and not at those of the target.",
+    misconception="Your test checks the sentinels of the source and not at those of the target.",
 )
 def _(implementation):
     _judge(implementation, order=False)
@@ -110,7 +110,7 @@ def _(implementation):
 
 
 @mistake(
-    TEST, "no-ends", caught_by="ends", loses=1, misconception="Your test does not look at the ends."
+    TEST, "no-ends", caught_by="ends", loses=1, misconception="Your test does not check the ends."
 )
 def _(implementation):
     for seed in range(10):
@@ -172,7 +172,7 @@ def _(implementation):
     "one-token-in-all",
     caught_by="lost",
     loses=1.5,
-    misconception="Your text repeats one token, so that nobody can see tokens change places.",
+    misconception="Your text repeats one token, so that nobody can see tokens change positions.",
 )
 def _(implementation):
     _judge(implementation, ids=[7] * 200)

@@ -131,13 +131,13 @@ def shuffled(number: int, chance: Random) -> list[int]:
 
 
 def first_two_exchanged(number: int, chance: Random) -> list[int]:
-    """The right sentinels, but that the first two have changed places."""
+    """The right sentinels, but that the first two have changed positions."""
     names = [TOP - place for place in range(number)]
     return [*names[1::-1], *names[2:]]
 
 
 def last_two_exchanged(number: int, chance: Random) -> list[int]:
-    """The right sentinels, but that the last two have changed places."""
+    """The right sentinels, but that the last two have changed positions."""
     names = [TOP - place for place in range(number)]
     return [*names[:-2], *names[:-3:-1]]
 
@@ -220,7 +220,7 @@ def ended(source_ends: int, target_ends: int, closing: bool = False) -> Callable
 
 
 def padded(turns: Spans, chance: Random) -> tuple[list[int], list[int]]:
-    """Both lists have 0, as padding, in the place of their end."""
+    """Both lists have 0, as padding, in the position of their end."""
     source, target = written(turns)
     return source[:-1] + [0], target[:-1] + [0]
 
@@ -272,7 +272,7 @@ def turned_spans(turns: Spans, chance: Random) -> tuple[Spans, Spans]:
 
 
 def exchanged(turns: Spans, chance: Random) -> tuple[Spans, Spans]:
-    """The tokens of the first two lost spans have changed places in the target."""
+    """The tokens of the first two lost spans have changed positions in the target."""
     first, second = [place for place, (gone, _) in enumerate(turns) if gone][:2]
     other = list(turns)
     other[first], other[second] = turns[second], turns[first]
@@ -321,11 +321,12 @@ POOR: dict[str, Implementation] = {
         "lost, or not."
     ): (first_lost),
     (
-        "It rejects an implementation that draws anew in each call. The same seed need not give "
+        "It rejects an implementation that draws again in each call. The same seed need not give "
         "the same answer: judge each call by itself."
     ): (unseeded),
     (
-        "It rejects an implementation that cuts the same places whatever the seed: judge each call "
+        "It rejects an implementation that cuts the same positions whatever the seed: judge each"
+        " call "
         "by itself."
     ): (fixed),
     (

@@ -67,7 +67,7 @@ def in_parts(rng, blanks: float = 1.0) -> tuple:
 def answers(student, case: tuple) -> tuple:
     """Both tensors as questions, and the right ones."""
     given = (
-        "B = {}, T = {}, V = {}, ".format(*case[2].shape) + f"{int((case[1] != -100).sum())} blanks"
+        "B = {}, T = {}, V = {}, ".format(*case[2].shape) + f"{int((case[1] != -100).sum())} masks"
     )
     came = expect(student.replace(*case), given=given).unpacks(2)
     return tuple(
@@ -104,8 +104,10 @@ SIZES = (
 @replace.stage("drawn", points=2)
 def test_a_blank_gets_the_first_token_whose_sum_passes_the_chance(student, rng):
     rule = (
-        "Nothing but blanks here. At each, add up the probabilities from token 0 on: the guess is"
-        " the first token at which the sum is greater than the chance, neither the likeliest nor"
+        "Every token is masked here. At each, add up the probabilities from token 0 on: the guess"
+        " is"
+        " the first token at which the sum is greater than the chance, neither the most probable"
+        " nor"
         " what stood there."
     )
     for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 2, 9), whole(rng, 2, 20))):
@@ -132,8 +134,8 @@ def test_a_blank_gets_the_first_token_whose_sum_passes_the_chance(student, rng):
 @replace.stage("kept", points=1, after="drawn")
 def test_all_other_tokens_stay(student, rng):
     rule = (
-        "Where the label is -100 there is no blank, and the id stays as it was, whatever `probs`"
-        " and `chances` say there. Blanks are known by their label, not by an id."
+        "Where the label is -100 no token is masked, and the id stays as it was, whatever `probs`"
+        " and `chances` say there. Masks are known by their label, not by an id."
     )
     for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 2, 9), whole(rng, 2, 20))):
         ask_filled(student, rule, blanked(rng, *size, blanks=0.3))
@@ -142,7 +144,7 @@ def test_all_other_tokens_stay(student, rng):
     ask_filled(student, rule, (torch.zeros_like(ids), labels, probs, chances))
     ask_filled(
         student,
-        f"{rule} The probabilities may all be 0 where there is no blank.",
+        f"{rule} The probabilities may all be 0 where no token is masked.",
         (ids, labels, probs * (labels != -100)[..., None], chances),
     )
     ask_filled(
@@ -153,7 +155,7 @@ def test_all_other_tokens_stay(student, rng):
     none = torch.full_like(labels, -100)
     ask_filled(
         student,
-        f"{rule} There is no blank at all here.",
+        f"{rule} No token is masked here.",
         (ids, none, torch.zeros_like(probs), chances),
     )
     ids, labels, probs, chances = in_parts(rng, 0.6)
@@ -165,9 +167,9 @@ def test_all_other_tokens_stay(student, rng):
 @replace.stage("lucky", points=2)
 def test_a_lucky_guess_is_not_replaced(student, rng):
     rule = (
-        "True where the filled text differs from the original, which has the label at a blank and"
+        "True where the filled text differs from the original, which has the label at a mask and"
         " the id elsewhere. A guess that is right is False, and so is every token that was no"
-        " blank."
+        " mask."
     )
     for blanks in (1.0, 0.4):
         for size in (*SIZES, (whole(rng, 2, 6), whole(rng, 2, 9), whole(rng, 2, 20))):
@@ -177,19 +179,19 @@ def test_a_lucky_guess_is_not_replaced(student, rng):
     for words, truth in (
         ("Every guess is right here.", guesses),
         ("Every guess is wrong here.", (guesses + 1) % 4),
-        ("The truth is token 0 at every blank.", torch.zeros_like(ids)),
+        ("The truth is token 0 at every mask.", torch.zeros_like(ids)),
     ):
         ask_replaced(
             student, f"{rule} {words}", (ids, torch.where(blank, truth, -100), probs, chances)
         )
     ask_replaced(
         student,
-        f"{rule} At the blanks `ids` holds the very guesses here, and that says nothing.",
+        f"{rule} At the masks `ids` holds the very guesses here, and that says nothing.",
         (guesses, labels, probs, chances),
     )
     ask_replaced(
         student,
-        f"{rule} There is no blank at all here.",
+        f"{rule} No token is masked here.",
         (ids, torch.full_like(labels, -100), probs, chances),
     )
 
@@ -295,10 +297,11 @@ def ask_joint(student, cause: str, case: tuple) -> None:
     )
 
 
-@electra_loss.stage("blanks", points=1)
+@electra_loss.stage("masked tokens", points=1)
 def test_the_generator_pays_at_the_blanks(student, rng):
     rule = (
-        "The weight is 0 here, so the generator's part is alone: the mean over the N blanks of"
+        "The weight is 0 here, so the generator's part is alone: the mean over the N masked"
+        " tokens of"
         " minus the logarithm of what the softmax gives the truth."
     )
     for size in (
@@ -417,13 +420,13 @@ def test_logits_may_be_huge_there_may_be_no_blank_and_both_learn(student, rng):
         ask_joint(student, huge, (gen, truth, size * disc.clamp(-2, 2), replaced, mask, weight))
     ask_joint(
         student,
-        "There is no blank here: the generator's part is 0. The mean of no numbers is NaN in"
+        "No token is masked here: the generator's part is 0. The mean of no numbers is NaN in"
         " torch.",
         batch(rng, 0, 4, 2, 5, weight=50.0),
     )
     rule = (
         "The gradient reaches both the generator's and the discriminator's logits. `.item()`,"
-        " `.detach()`, `no_grad` and a tensor that is made anew cut it off."
+        " `.detach()`, `no_grad` and a tensor that is made again cut it off."
     )
     for weight in (1.0, 50.0):
         right = {
@@ -438,5 +441,5 @@ def test_logits_may_be_huge_there_may_be_no_blank_and_both_learn(student, rng):
         "electra_loss",
         (gen[:0], truth[:0], disc, replaced, mask, 50.0),
         {2: right[2]},
-        f"{rule} Without a blank the discriminator learns all the same.",
+        f"{rule} Without a masked token the discriminator learns all the same.",
     )

@@ -18,7 +18,7 @@ asked_share = exercise(
     function="asked_share",
     points=3,
     kind="predict",
-    see=f"{BOOK}/recipe#by-hand-which-tokens-are-ever-asked",
+    see=f"{BOOK}/roberta#dynamic-masking",
     withhold=OURS | LIBRARIES,
 )
 
@@ -37,7 +37,7 @@ def ask_share(student, cause: str, share: float, maskings: int, epochs: int) -> 
 
 
 def share(rng, low: float = 0.02, high: float = 0.4) -> float:
-    """A share between two numbers."""
+    """A fraction between two numbers."""
     return float(uniform(rng, low, high))
 
 
@@ -51,8 +51,10 @@ def test_a_token_is_missed_when_every_masking_misses_it(student, rng):
         for size in (0.001, 0.05, 0.15, 0.5, 0.9, share(rng)):
             ask_share(student, rule, size, number, number)
     for number in (1, 2, 40):
-        ask_share(student, f"{rule} A share of 0 asks nothing, however often.", 0.0, number, number)
-        ask_share(student, f"{rule} A share of 1 asks everything at once.", 1.0, number, number)
+        ask_share(
+            student, f"{rule} A fraction of 0 asks nothing, however often.", 0.0, number, number
+        )
+        ask_share(student, f"{rule} A fraction of 1 asks everything at once.", 1.0, number, number)
 
 
 @asked_share.stage("again", points=1, after="ever")
@@ -92,7 +94,7 @@ albert_sizes = exercise(
     function="albert_sizes",
     points=5,
     kind="predict",
-    see=f"{BOOK}/smaller#by-hand-albert-s-two-savings",
+    see=f"{BOOK}/albert#factorized-embedding",
     withhold=OURS | LIBRARIES,
 )
 KEYS = ("embedding", "block", "products")
@@ -151,7 +153,8 @@ def test_the_table_and_the_matrix_that_widens(student, rng):
         student,
         rng,
         "embedding",
-        "A table of V rows of E numbers, a matrix that makes C numbers of E, and a bias for each of"
+        "A table of V embeddings of E dimensions, a matrix that makes C parameters of E, and a"
+        " bias for each of"
         " the C.",
     )
 
@@ -163,7 +166,7 @@ def test_one_block_is_stored(student, rng):
         rng,
         "block",
         "Six matrices with a bias each, four of C by C and two of C by I, and two norms with 2 C"
-        " numbers each. It is one block, however many layers use it.",
+        " parameters each. It is one block, however many layers use it.",
     )
 
 
@@ -173,7 +176,8 @@ def test_every_layer_makes_its_products(student, rng):
         student,
         rng,
         "products",
-        "Each use of a matrix makes as many products as it has numbers: the widening once, the six"
+        "Each use of a matrix makes as many multiply-adds as it has numbers: the widening once,"
+        " the six"
         " matrices of the block in each of the L layers. Biases and norms make none.",
     )
     came = expect(student.albert_sizes(10, 2, 8, 3, 16)).is_a(dict)
@@ -186,7 +190,7 @@ soft_loss = exercise(
     "07.soft_loss",
     function="soft_loss",
     points=6,
-    see=f"{BOOK}/smaller#learn-from-a-teacher",
+    see=f"{BOOK}/distillation#the-distillation-loss",
     withhold=OURS | LIBRARIES,
 )
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
@@ -308,7 +312,7 @@ def test_the_gradient_reaches_the_student(student, rng):
     rule = (
         "The gradient at the student's logits is the student's softmax less the teacher's, divided"
         " by the number of predictions. `.item()`, `.detach()`, `no_grad` and a tensor that is made"
-        " anew cut it off."
+        " again cut it off."
     )
     for rows, entries in ((1, 2), (1, 7), (3, 4)):
         found, wanted = logits(rng, rows, entries)

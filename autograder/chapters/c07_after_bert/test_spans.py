@@ -12,13 +12,13 @@ corrupt = exercise(
     "07.corrupt",
     function="corrupt",
     points=7,
-    see=f"{BOOK}/spans#by-hand-spans",
+    see=f"{BOOK}/t5#source-target-and-loss",
     withhold=OURS | LIBRARIES,
 )
 
 
 def cut(ids: list[int], lost: list[bool], top: int, end: int) -> tuple[list[int], list[int]]:
-    """The right answer, from the places at which spans begin and end."""
+    """The right answer, from the positions at which spans begin and end."""
     edges = [
         place
         for place in range(len(ids) + 1)
@@ -133,7 +133,7 @@ def test_sentinels_count_downwards(student, rng):
     ):
         ask_cut(student, rule, text(rng, sum(spans)), gone(*spans), whole(rng, 500, 40_000))
     ask_cut(student, rule, text(rng, 299), gone(*(1, 1) * 149, 1), 200)
-    same = "The same token may be lost at one place and kept at another: go by places."
+    same = "The same token may be lost at one position and kept at another: go by positions."
     ask_cut(student, f"{rule} {same}", [5, 6, 5, 6, 5, 6, 5, 6, 5], gone(1, 2, 1, 2, 3))
     ask_cut(student, f"{rule} {same}", [7] * 12, gone(2, 1, 3, 2, 1, 2, 1))
     for case in (
@@ -220,7 +220,7 @@ def test_all_none_and_any_ids(student, rng):
         [999_999_999, 16_777_217, 999_999_997],
         gone(1, 1, 1),
     )
-    held = "A text may hold any ids, those of `end` and of sentinels too: go by places."
+    held = "A text may hold any ids, those of `end` and of sentinels too: go by positions."
     ask_cut(student, held, [999, 1, 998, 999, 1, 3, 998, 997], gone(1, 2, 1, 2, 2), 999)
     ask_cut(student, held, [0, 0, 1, 0, 0, 1, 5], gone(1, 2, 1, 2, 1), 200, 0)
     both = "Spans may stand at both ends and in between, in any number."
@@ -241,7 +241,7 @@ who_sees = exercise(
     "07.who_sees",
     function="who_sees",
     points=4,
-    see=f"{BOOK}/spans#by-hand-an-order",
+    see=f"{BOOK}/xlnet#the-objective",
     withhold=OURS | LIBRARIES,
 )
 
@@ -278,7 +278,7 @@ def ask_table(student, cause: str, order: torch.Tensor, itself: bool = False) ->
 
 
 def orders(rng, number: int) -> torch.Tensor:
-    """An order of so many places, which is not its own reverse lookup."""
+    """An order of so many positions, which is not its own reverse lookup."""
     order = torch.randperm(number, generator=rng)
     while torch.equal(order, order.argsort()):
         order = torch.randperm(number, generator=rng)
@@ -288,8 +288,9 @@ def orders(rng, number: int) -> torch.Tensor:
 @who_sees.stage("turns", points=2.5)
 def test_a_place_sees_those_that_were_said_before(student, rng):
     rule = (
-        "Row i, column j is True where place j is said before place i. `order` lists places by"
-        " their turn: look up when the turn of each place is, and compare turns. The diagonal is"
+        "Row i, column j is True where position j is predicted before position i. `order` lists"
+        " positions by"
+        " their turn: look up when the turn of each position is, and compare turns. The diagonal is"
         " not asked for here."
     )
     ask_table(student, f"{rule} This is the case by hand.", torch.tensor([2, 0, 3, 1]))
@@ -304,7 +305,7 @@ def test_no_place_sees_itself(student, rng):
     for number in (1, 2, 3, 9, whole(rng, 4, 30)):
         ask_table(
             student,
-            "A place never sees itself: its own token is what it is asked for. The diagonal is"
+            "A position never sees itself: its own token is what it is asked for. The diagonal is"
             " False.",
             torch.randperm(number, generator=rng),
             itself=True,
@@ -314,7 +315,7 @@ def test_no_place_sees_itself(student, rng):
 @who_sees.stage("borders", points=1, after="turns")
 def test_one_place_a_long_text_and_orders_that_look_like_nothing(student, rng):
     rule = (
-        "There may be one place or three hundred, and the order may be that of the text or the"
+        "There may be one position or three hundred, and the order may be that of the text or the"
         " other way round."
     )
     for order in (

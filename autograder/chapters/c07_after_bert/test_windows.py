@@ -24,7 +24,7 @@ window_attention = exercise(
     "07.window_attention",
     function="window_attention",
     points=9,
-    see=f"{BOOK}/long#a-mask-saves-nothing",
+    see=f"{BOOK}/longformer#a-mask-saves-nothing",
     withhold=OURS | LIBRARIES | HIDDEN,
 )
 
@@ -62,7 +62,7 @@ def near_only(q: Tensor, k: Tensor, v: Tensor, side: int, is_global: Tensor) -> 
 def drawn(
     rng, heads: int, places: int, width: int, side: int, chosen: tuple[int, ...] = ()
 ) -> tuple:
-    """The five arguments; chosen: the places of the global tokens."""
+    """The five arguments; chosen: the positions of the global tokens."""
     is_global = torch.zeros(places, dtype=torch.bool)
     is_global[list(chosen)] = True
     return (
@@ -91,7 +91,7 @@ def ask(student, cause: str, case: tuple, rows: Tensor | slice = slice(None)) ->
 @window_attention.stage("window", points=2.5)
 def test_a_token_sees_its_neighbours_to_both_sides(student, rng):
     rule = (
-        "No token is global, and only tokens whose window lies inside the text are looked at: each"
+        "No token is global, and only tokens whose window lies inside the text are tested: each"
         " sees `side` tokens to the left, itself, and `side` to the right; scores are divided by"
         " the root of D, one softmax goes over what is seen, and each head is for itself."
     )
@@ -138,7 +138,7 @@ def test_at_the_ends_a_window_is_shorter(student, rng):
 @window_attention.stage("columns", points=1.5)
 def test_everybody_sees_a_global_token_once(student, rng):
     rule = (
-        "Some tokens are global. The rows of the others are looked at, inside the text: each sees"
+        "Some tokens are global. The rows of the others are tested, inside the text: each sees"
         " its window and every global token, in one softmax, and a global token that lies in the"
         " window is seen once."
     )
@@ -236,7 +236,7 @@ def test_a_long_text_fits_into_little_memory(student, rng):
     rule = (
         "2,000 tokens, and less memory than one table of 2,000 x 2,000 floats takes: make the"
         " scores of some queries at a time, with the keys that these can see. The rows of ordinary"
-        " tokens inside the text are looked at."
+        " tokens inside the text are tested."
     )
     case = drawn(rng, 1, 2000, 8, 16, (0, whole(rng, 100, 1900)))
     try:

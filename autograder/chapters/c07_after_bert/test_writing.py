@@ -13,7 +13,7 @@ writing_a_test = exercise(
     function="test_corrupt",
     points=5,
     kind="write-test",
-    see=f"{BOOK}/spans#what-goes-wrong",
+    see=f"{BOOK}/t5#pitfalls",
     withhold=OURS | LIBRARIES,
 )
 
@@ -82,13 +82,14 @@ def test_a_test_stops_lost_and_exchanged_tokens(student, rng):
 short_answer(
     "07.which_encoder",
     points=5,
-    see=f"{BOOK}/smaller#numbers-operations-seconds",
+    see=f"{BOOK}/albert#parameters-operations-and-seconds",
     rubric={
         "time": (
             1,
             (
                 "gives the phone a model with fewer layers, or narrower ones, that was taught by a"
-                " larger one (DistilBERT, TinyBERT, MiniLM), because fewer products are made for"
+                " larger one (DistilBERT, TinyBERT, MiniLM), because fewer multiply-adds are made"
+                " for"
                 " each token (half without a reason; nothing for ALBERT, which makes as many as"
                 " BERT)"
             ),
@@ -96,10 +97,10 @@ short_answer(
         "size": (
             1,
             (
-                "gives the toy ALBERT, about 12 million numbers at the base size, because all"
-                " layers share one block and the table has short rows (half without one of the"
+                "gives the toy ALBERT, about 12 million parameters at the base size, because all"
+                " layers share one block and the embedding is factorized (half without one of the"
                 " two); another model counts if it is worked out that it fits into 12.5 million"
-                " numbers"
+                " parameters"
             ),
         ),
         "length": (
@@ -108,7 +109,7 @@ short_answer(
                 "gives the court attention in a window with some global tokens, [CLS] among them"
                 " (Longformer, BigBird), because the scores grow with the length and not with its"
                 " square, while a far sentence reaches [CLS] (half without the global tokens);"
-                " cutting into pieces counts half, if it is said what is lost at the cuts"
+                " cutting into pieces counts half, if it names what is lost at the cuts"
             ),
         ),
         "training": (
@@ -116,7 +117,7 @@ short_answer(
             (
                 "lets the museum pre-train by replaced-token detection (ELECTRA), because every"
                 " token is judged and not one in seven, so that each pass over few texts teaches"
-                " more; or goes on training an existing model on the museum's texts, with the"
+                " more; or continues training an existing model on the museum's texts, with the"
                 " reason that what it knows need not be learned again"
             ),
         ),
@@ -126,7 +127,7 @@ short_answer(
                 "names for two of the four what is lost or not gained: ALBERT is not faster; a"
                 " distilled model is less accurate than its teacher; a window saves nothing in"
                 " short texts, or sees far words only over several layers; a discriminator fills no"
-                " blanks; a mask over all scores saves nothing (half for one)"
+                " masks; a mask over all scores saves nothing (half for one)"
             ),
         ),
     },
@@ -139,7 +140,7 @@ short_answer(
             " important.",
             {"size": 0.5},
             "ALBERT for the toy is right, with no mechanism. For the phone it is wrong: it makes as"
-            " many products as BERT. Truncation loses the sentence that decides.",
+            " many multiply-adds as BERT. Truncation loses the sentence that decides.",
         ),
         Sample(
             "Half",
@@ -153,7 +154,8 @@ short_answer(
         ),
         Sample(
             "Good",
-            "Phone: distillation into 6 layers, half the products. Toy: ALBERT: one block for all"
+            "Phone: distillation into 6 layers, half the multiply-adds. Toy: ALBERT: one block"
+            " for all"
             " layers and rows of 128 in the table, 12M numbers = 24 MB. Court: Longformer with"
             " [CLS] global, because the cost grows linearly and [CLS] still sees every sentence"
             " directly. Museum: ELECTRA, every token gives a loss and not 15 %. ALBERT is as slow"
@@ -163,11 +165,13 @@ short_answer(
         ),
         Sample(
             "Strong",
-            "The phone is short of products: a student with half the layers, taught by the soft"
+            "The phone is short of multiply-adds: a student with half the layers, taught by the"
+            " soft"
             " answers of the large one; it keeps most of the accuracy and not all. The toy is short"
             " of stored numbers: ALBERT stores its block once and gives tokens rows of 128, 11.7M"
             " numbers, 23 MB. It would not help the phone: the block is used 12 times, as many"
-            " products as before. The court is short of length: windows plus [CLS] global; scores"
+            " multiply-adds as before. The court is short of length: windows plus [CLS] global;"
+            " scores"
             " grow with T, and only if the code never makes the others. For messages of 100 tokens"
             " it would gain nothing. The museum is short of training: ELECTRA, since each token of"
             " each text is judged, not one of seven. Its discriminator can sort, which is all they"

@@ -1,4 +1,4 @@
-/* Which tokens of a text have ever been blanks: with maskings drawn in advance and taken in turn, and with one drawn anew each epoch.
+/* Which tokens of a text were ever masked: with masks drawn in advance and used in turn, and with a new one in each epoch.
 
    data = {
      texts: [{label: "a verse", tokens: ["we", "sat", ...]}, ...],
@@ -8,7 +8,7 @@
 window.w2s.register("asked-again", function (stage, data, tools) {
   "use strict";
   const { el } = tools, rows = el("div", {}), bars = tools.bars({ rows: 2, text: (share) => `${Math.round(100 * share)} %` });
-  const KINDS = [["fixed", "in advance"], ["fresh", "drawn anew"]];
+  const KINDS = [["fixed", "static masks"], ["fresh", "dynamic masks"]];
   let text = data.texts[0], copies = tools.asStill ? 2 : data.copies, seed = 1, epoch = 0, drawn = { fixed: [], fresh: [] };
   function random() {  // mulberry32: the same draws on every machine
     seed = (seed + 0x6D2B79F5) | 0;
@@ -41,12 +41,12 @@ window.w2s.register("asked-again", function (stage, data, tools) {
     const each = drawn.fresh[0].length / text.tokens.length, number = Math.min(copies, epoch + 1);
     const expected = (times) => `${(100 * (1 - (1 - each) ** times)).toFixed(1)} %`;
     Object.assign(stage.dataset, { epoch: epoch + 1, copies, text: text.label, ...shares });
-    tools.say(`Epoch ${epoch + 1}. Ever asked: ${Math.round(100 * shares.fixed)} % of the tokens by ${number} ${number === 1 ? "masking" : "maskings"} drawn in advance (${
-      expected(number)} expected), ${Math.round(100 * shares.fresh)} % by one for each epoch (${expected(epoch + 1)} expected).`);
+    tools.say(`Epoch ${epoch + 1}. Ever predicted: ${Math.round(100 * shares.fixed)} % of the tokens with ${number} static ${number === 1 ? "mask" : "masks"} (${
+      expected(number)} expected), ${Math.round(100 * shares.fresh)} % with a new mask in each epoch (${expected(epoch + 1)} expected).`);
   }
   const steps = tools.stepper({ label: "Epoch", count: data.most, text: (at) => `${at + 1}`, every: 500, still: 11,
     show(at) { epoch = at; show(); } });
-  const ahead = tools.slider({ label: "Maskings in advance", min: 1, max: data.copies, value: copies, oninput(value) { copies = value; show(); } });
+  const ahead = tools.slider({ label: "Static masks", min: 1, max: data.copies, value: copies, oninput(value) { copies = value; show(); } });
   const texts = tools.choice({ legend: "Text", value: text.label, options: data.texts.map(({ label }) => ({ key: label, label })),
     onchange(label) { text = data.texts.find((one) => one.label === label); begin(); } });
   const field = tools.textField({ label: "Your text", most: 120, oninput(typed) {
@@ -56,7 +56,7 @@ window.w2s.register("asked-again", function (stage, data, tools) {
     texts.set("");
     begin();
   } });
-  stage.append(tools.bar(texts), tools.bar(field), tools.bar(ahead), tools.bar(...steps.nodes), rows, bars.node);
+  stage.append(...(data.task ? [el("p", { class: "w2s-task" }, data.task)] : []), rows, bars.node, tools.bar(...steps.nodes), tools.bar(ahead), tools.bar(texts), tools.bar(field));
   drawn = Object.fromEntries(KINDS.map(([kind]) => [kind, Array.from({ length: data.most }, masking)]));
   steps.begin();
 });

@@ -1,4 +1,4 @@
-/* What a teacher thinks of all answers, softened by a temperature, and a student beside it.
+/* A teacher's distribution over all tokens, softened by a temperature, and a student's next to it.
 
    data = {
      examples: [{text: "he went to the ___ .", was: "city", names: {"812": "land", ...}, teacher: [logit, ...], student: [logit, ...]}]
@@ -30,9 +30,9 @@ window.w2s.register("soft-targets", function (stage, data, tools) {
   }
   const heat = tools.slider({ label: "Temperature", min: 0.5, max: 4, step: 0.25, value: temperature, text: (value) => value.toFixed(2),
     oninput(value) { temperature = value; show(); } });
-  const picks = tools.choice({ legend: "Blank", value: now.text, options: data.examples.map((one) => ({ key: one.text, label: one.text })),
+  const picks = tools.choice({ legend: "Text", value: now.text, options: data.examples.map((one) => ({ key: one.text, label: one.text })),
     onchange(key) { now = data.examples.find((one) => one.text === key); show(); } });
   const named = (who, name) => el("div", { class: "w2s-cut" }, el("p", { class: "w2s-cut-name" }, name), rows[who].node);
-  stage.append(tools.bar(picks), tools.bar(heat), named("teacher", "the teacher, two layers"), named("student", "the student, one layer, not yet taught"));
+  stage.append(...(data.task ? [el("p", { class: "w2s-task" }, data.task)] : []), named("teacher", "the teacher, two layers"), named("student", "the student, one layer, not yet trained"), tools.bar(heat), tools.bar(picks));
   show();
 });

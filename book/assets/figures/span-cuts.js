@@ -63,9 +63,9 @@ window.w2s.register("span-cuts", function (stage, data, tools) {
     texts.set("");
     draw();
   } });
-  stage.append(tools.bar(texts, tools.button("Draw", draw, { class: "w2s-play" })), tools.bar(field),
-    tools.bar(tools.slider({ label: "lost", min: 5, max: 90, step: 5, value: Math.round(100 * share), text: (value) => `${value} %`,
+  stage.append(...(data.task ? [el("p", { class: "w2s-task" }, data.task)] : []), ...lines.flatMap(({ name, row }) => [name, row]), bars.node,
+    tools.bar(tools.slider({ label: "removed", min: 5, max: 90, step: 5, value: Math.round(100 * share), text: (value) => `${value} %`,
       oninput(value) { share = value / 100; draw(); } }), tools.slider({ label: "mean span", min: 1, max: 10, value: span,
-      oninput(value) { span = value; draw(); } })), ...lines.flatMap(({ name, row }) => [name, row]), bars.node);
+      oninput(value) { span = value; draw(); } })), tools.bar(texts, tools.button("Draw", draw, { class: "w2s-play" })), tools.bar(field));
   draw();
 });

@@ -1,4 +1,4 @@
-/* Who sees whom in one layer of a sparse encoder, and whom after several: a grid of queries and keys.
+/* The attention pattern of one layer of a sparse encoder, and its receptive field after several: a grid of queries and keys.
 
    data = {
      tokens: ["[CLS]", "we", ...],
@@ -61,8 +61,9 @@ window.w2s.register("sparse-patterns", function (stage, data, tools) {
   const side = tools.slider({ label: "window, to each side", min: 0, max: count - 1, value: now.side, oninput: (value) => changed({ side: value }) });
   const random = tools.slider({ label: "random", min: 0, max: data.random.length - 1, value: now.random, oninput: (value) => changed({ random: value }) });
   const deep = tools.slider({ label: "layers", min: 1, max: 8, value: 1, oninput(value) { layers = value; draw(); } });
-  stage.append(tools.bar(presets), tools.bar(side, random, deep), el("p", { class: "w2s-cut-name" }, "Press a token to make it global"),
-    words.node, el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Who sees whom" }, matrix.node));
+  stage.append(...(data.task ? [el("p", { class: "w2s-task" }, data.task)] : []), el("p", { class: "w2s-cut-name" }, "Press a token to make it global"), words.node,
+    el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Attention pattern" }, matrix.node),
+    tools.bar(presets), tools.bar(side, random, deep));
   if (tools.asStill) now = { ...data.presets.find(({ key }) => key === "global") || now };
   draw();
 });

@@ -1,4 +1,4 @@
-/* XLNet's order: the text stays as it is, the order in which its tokens are said is moved, and the mask follows.
+/* XLNet's factorization order: the text stays as it is, the order of prediction is changed, and the mask follows.
 
    data = {
      tokens: ["we", "sat", ...],
@@ -26,17 +26,17 @@ window.w2s.register("spoken-order", function (stage, data, tools) {
       { class: `w2s-token${n === turn ? " is-centre" : n < turn ? " is-near" : ""}`, "aria-pressed": String(n === turn) })));
     if (view === "order") {
       matrix.show({ values: mask.map((line) => line.map(Number)), most: 1, row: place, columns: sees, text: () => "" });
-      matrix.name(`Rows are the places, columns what they see: ${tokens[place]} sees ${sees.length}.`);
+      matrix.name(`Rows are positions, columns what they attend to: ${tokens[place]} attends to ${sees.length}.`);
     } else {
       matrix.show({ values: sums, most: draws, row: -1, columns: [], text: (value) => `${Math.round(100 * value / draws)}` });
-      matrix.name(`In how many percent of ${draws} orders a place sees another.`);
+      matrix.name(`In how many percent of ${draws} orders one position attends to another.`);
     }
     const named = data.orders.find((one) => one.order.every((value, n) => value === order[n]));
     Object.assign(stage.dataset, { order: JSON.stringify(order), turn, view, draws, seen: sees.length,
       same: named ? String(named.visible.every((line, a) => [...line].every((one, b) => (one === "1") === mask[a][b]))) : "" });
-    tools.say(view === "order" ? `Turn ${turn + 1} of ${count}: “${tokens[place]}” at place ${place + 1} is said. It sees `
+    tools.say(view === "order" ? `Turn ${turn + 1} of ${count}: “${tokens[place]}” at position ${place + 1} is predicted. It attends to `
       + `${sees.length ? sees.map((one) => `“${tokens[one]}” (${one + 1})`).join(", ") : "nothing"}. The text has not moved.`
-      : `${draws} orders: each place has seen each other in about half of them, and in any one order of two places one sees the other.`);
+      : `${draws} orders: each position attends to each other one in about half of them; in any single order, one of two positions attends to the other.`);
   }
   const steps = tools.stepper({ label: "Turn", count, text: (value) => `${value + 1} of ${count}`, still: count - 1,
     show(value) { turn = value; view = "order"; show(); } });
@@ -58,10 +58,10 @@ window.w2s.register("spoken-order", function (stage, data, tools) {
     view = "counts";
     show();
   });
-  stage.append(tools.bar(names, tools.button("Shuffle", () => { order = shuffled(); names.set(""); steps.go(turn); })),
-    tools.bar(...steps.nodes), tools.bar(tools.button("Say it earlier", () => move(-1)), tools.button("Say it later", () => move(1)), many),
-    el("p", { class: "w2s-cut-name" }, "The order in which they are said"), row,
-    el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Who sees whom" }, matrix.node));
+  stage.append(...(data.task ? [el("p", { class: "w2s-task" }, data.task)] : []), el("p", { class: "w2s-cut-name" }, "Factorization order"), row,
+    el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "Attention mask" }, matrix.node),
+    tools.bar(...steps.nodes), tools.bar(names, tools.button("Shuffle", () => { order = shuffled(); names.set(""); steps.go(turn); })),
+    tools.bar(tools.button("Predict it earlier", () => move(-1)), tools.button("Predict it later", () => move(1)), many));
   if (tools.asStill) { order = [...data.orders.at(-1).order]; }
   steps.begin();
 });

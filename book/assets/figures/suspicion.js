@@ -19,8 +19,8 @@ window.w2s.register("suspicion", function (stage, data, tools) {
     if (focused >= 0) line.node.querySelectorAll(".w2s-token")[focused]?.focus();
     bars.show(order.slice(0, 3).map((place) => ({ label: tokens[place], value: chances[place], hue: "orange" })), { most: 1 });
     const over = order.filter((place) => chances[place] > 0.5), most = tokens[order[0]];
-    tools.say(`Most suspicious is “${most}” with ${percent(chances[order[0]])}. ${over.length ? `Held for replaced: ${over.map((place) =>
-      `“${tokens[place]}”`).join(", ")}.` : "No token is held for replaced."}`);
+    tools.say(`Most suspicious is “${most}” with ${percent(chances[order[0]])}. ${over.length ? `Predicted as replaced: ${over.map((place) =>
+      `“${tokens[place]}”`).join(", ")}.` : "No token is predicted as replaced."}`);
     Object.assign(stage.dataset, { source: now.source, text: now.text, most, tokens: JSON.stringify(tokens), chances: JSON.stringify(chances) });
   }
 
@@ -54,7 +54,7 @@ window.w2s.register("suspicion", function (stage, data, tools) {
   const field = tools.textField({ label: "Your text: press a word to exchange it", value: now.text, most: 120, oninput(text) { picks.set(text); read(text); } });
   const offer = tools.modelOffer(data.model, (loaded) => { model = loaded; field.input.disabled = false; field.input.focus(); read(field.input.value); });
   field.input.disabled = true;
-  stage.append(tools.bar(picks), tools.bar(offer), tools.bar(field), words, bars.node);
+  stage.append(...(data.task ? [el("p", { class: "w2s-task" }, data.task)] : []), words, bars.node, tools.bar(picks), tools.bar(offer), tools.bar(field));
   if (tools.asStill) now = { ...data.examples[Math.min(1, data.examples.length - 1)], source: "torch" };
   draw();
 });

@@ -164,6 +164,8 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "block-rounding": {"rows"},
     "rope-bases": {"size", "base", "pair", "bases", "reaches", "places"},
     "two-blocks": {"tokens", "side", "blocks"},
+    "distance-rows": {"task", "tokens", "most", "span", "rows"},
+    "shared-blocks": {"task", "vocabulary", "positions", "width", "narrow", "layers", "block"},
     "local-pairs": {"most", "known"},
     "block-tiles": {"task", "lengths", "sides", "sizes", "start"},
     "three-cuts": {"gpus", "most", "sums", "loads", "start"},
