@@ -65,6 +65,6 @@ window.w2s.register("memory-curve", function (stage, data, tools) {
   const undo = tools.button("Undo", () => { answers.pop(); draw(); });
   const wanted = tools.slider({ label: "Due at", min: 70, max: 97, value: Math.round(100 * goal), text: (value) => `${value} %`, oninput(value) { goal = value / 100; draw(); } });
   stage.append(el("p", { class: "w2s-task" }, data.task), picture.node, tools.bar(...buttons, undo), tools.bar(wanted),
-    tools.legend([{ label: "between answers", line: "solid", hue: "blue" }, { label: "until it is due", line: "solid", hue: "orange" }, { label: "due at", line: "dotted", hue: "grey" }]).node);
+    tools.legend([{ label: "between answers", line: "solid", hue: "blue" }, { label: "after the last answer", line: "solid", hue: "orange" }, { label: "due at", line: "dotted", hue: "grey" }]).node);
   tools.onWidth((pixels) => { width = pixels; draw(); });
 });
