@@ -5,6 +5,7 @@ claim has its place in the built book.
 import hashlib
 import re
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
@@ -12,7 +13,7 @@ from docutils.nodes import make_id
 
 from course.book.lint.prose import plain
 from course.book.pages.records import ROOT
-from course.book.review import ledger
+from course.book.review import ledger, source_guide
 from course.book.review.coverage import (
     OTHERS,
     Statement,
@@ -150,6 +151,31 @@ def test_each_claim_stands_in_one_table():
         assert f'id="claim-{number}"' in whole
         assert sum(f'id="claim-{number}"' in part for part in parts) == 1
     assert whole.count("<tr") - 1 == len(ledger.verdicts())
+
+
+def test_the_files_of_the_source_guide_are_there():
+    import transformers
+
+    assert source_guide.missing("ours", ROOT / "reference_impl") == []
+    if transformers.__version__ == source_guide.versions()["transformers"]:
+        assert source_guide.missing("transformers", Path(transformers.__file__).parent) == []
+    for row in source_guide.rows():
+        assert (ROOT / "book" / f"{row['page']}.md").is_file(), row["page"]
+    topics = source_guide.listed()["topics"]
+    shown = "".join(source_guide.guide(topic["topic"]).data for topic in topics)
+    assert shown.count('<th scope="row">') == len(source_guide.rows())
+
+
+def test_a_missing_file_or_name_of_a_system_is_named(tmp_path):
+    lacking = source_guide.missing("sglang", tmp_path)
+    assert len(lacking) == sum("sglang" in row for row in source_guide.rows())
+    cell = lacking[0].removeprefix("sglang: ")
+    path, name = cell.split(" ")
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(f"class Other{name}:\n    pass\n")
+    assert lacking[0] in source_guide.missing("sglang", tmp_path)
+    (tmp_path / path).write_text(f"class {name}(Other):\n    pass\n")
+    assert lacking[0] not in source_guide.missing("sglang", tmp_path)
 
 
 def test_pages_that_judge_the_same_claim_agree():
