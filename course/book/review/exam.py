@@ -136,8 +136,8 @@ class Numbers:
 
 
 def draw_exam(bank: Sequence[Item], plan: dict[int, int], seed: int) -> list[Asked]:
-    """The sheet of number `seed`: of each chapter its share, half of it written for the exam
-    (rounded up), in mixed order.
+    """The exam with the number `seed`: each chapter's share, half of it (rounded up) written for
+    the exam, in random order.
     """
     numbers, chosen = Numbers(seed), []
     for chapter, many in sorted(plan.items()):
