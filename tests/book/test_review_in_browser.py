@@ -328,7 +328,7 @@ def test_the_files_lie_in_the_book(reader, html):
     ) > 250
 
 
-# What I can't yet do
+# Self-assessment
 
 
 def test_answers_of_all_pages_come_together(timed, tmp_path):
