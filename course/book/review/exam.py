@@ -136,8 +136,9 @@ class Numbers:
 
 
 def draw_exam(bank: Sequence[Item], plan: dict[int, int], seed: int) -> list[Asked]:
-    """The exam with the number `seed`: each chapter's share, half of it (rounded up) written for
-    the exam, in random order.
+    """The exam with the number `seed`: each chapter's share, in random order.
+
+    Half of it, rounded up, was written for the exam.
     """
     numbers, chosen = Numbers(seed), []
     for chapter, many in sorted(plan.items()):

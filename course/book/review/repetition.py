@@ -59,7 +59,12 @@ def interval(stability: float, retention: float = RETENTION) -> int:
     return min(max(1, math.floor(days + 0.5)), LONGEST)
 
 
-def after_recall(stability: float, difficulty: float, recall: float, rating: int) -> float:
+def after_recall(
+    stability: float,
+    difficulty: float,
+    recall: float,
+    rating: int,
+) -> float:
     """The stability after an answer that came, on a later day."""
     gain = math.exp(W[8]) * (11 - difficulty) * stability ** -W[9]
     gain *= math.exp(W[10] * (1 - recall)) - 1
