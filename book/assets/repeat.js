@@ -92,7 +92,7 @@
     } else {
       const back = filled(el("div", { className: "w2s-back", tabIndex: -1 }), card.back);
       box.append(back, el("p", { className: "w2s-card-chapter" }, tools.link(card.page, `Chapter ${card.chapter}, ${titles.get(card.chapter)}`)));
-      place.replaceChildren(box, el("div", { className: "w2s-grades", role: "group", "aria-label": "How well did it come?" }, GRADES.map((grade, n) => {
+      place.replaceChildren(box, el("div", { className: "w2s-grades", role: "group", "aria-label": "How well did you recall it?" }, GRADES.map((grade, n) => {
         const after = review(state, grade, today()), button = el("button", { type: "button" }, `${n + 1} ${grade[0].toUpperCase()}${grade.slice(1)}: ${days(after.due - today())}`);
         button.addEventListener("click", () => answer(grade));
         return button;
