@@ -43,7 +43,7 @@
 # - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own models, layers, objectives and metrics, and the library `transformers`.
 # - *Sizes and time.* Unless a statement says otherwise, tensors are float32 without NaN or infinity, and lists have 1 to 300 entries. A call may take five seconds: plain Python loops are fast enough.
 # - *Smallest sizes.* Grading always includes one token, one head, one document, and nothing chosen where a statement allows it.
-# - *Arguments are as promised.* Your function need not check what a statement promises after **In**. You may add cells anywhere: helpers, prints, plots.
+# - *Arguments are as promised.* Your function need not check what a statement and its fine print promise. You may add cells anywhere: helpers, prints, plots.
 #
 # </details>
 
@@ -75,35 +75,31 @@ progress("16")                                 # follows your checks
 # # Part 1. Parameters and costs
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "weigh_models-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. Four models on the scales
+# ## 1. Parameters of four models
 #
-# - **What it is for**: every table that compares models has a row of parameters, and it is the one row that you can check with a pencil. Four families, four ways to be wrong by some percent.
-# - **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 6
-# - **Needs**: how many numbers a matrix has.
-# - **Paper**: Devlin et al. (2019), section 3; Radford et al. (2019), section 2.3; Touvron et al. (2023), section 2.2; Warner et al. (2024), section 2.1.
+# **Why.** Every comparison of models has a row of parameters, and it is the one row that you can check with a pencil. Four families, four ways to be wrong by some percent.
 #
-# **What to predict.** The parameters of a model of one of four kinds, with $V$ tokens in the vocabulary, $P$ places, $C$ numbers a token, `layers` blocks and $F$ numbers inside a feed-forward layer. $H$ and $K$ are read for `"llama"` only, and $P$ for the two that have a table of places.
+# **Difficulty** 3 of 5 · **Time** 14 minutes · **Points** 6 · **Paper** Devlin et al. (2019), section 3; Radford et al. (2019), section 2.3; Touvron et al. (2023), section 2.2; Warner et al. (2024), section 2.1
+#
+# A model of one of four kinds has $V$ tokens in its vocabulary, $P$ positions, hidden size $C$, `layers` blocks and intermediate size $F$. $H$ query heads and $K$ KV heads matter for `"llama"` only, and $P$ for the two kinds with learned positions.
 #
 # | | `"bert"` | `"gpt"` | `"llama"` | `"modernbert"` |
 # | --- | --- | --- | --- | --- |
-# | embeddings | tokens, $P$ places, 2 segments, each $C$ wide, and a norm behind their sum | tokens, $P$ places | tokens | tokens, and a norm behind them |
-# | attention of a block | four matrices $C$ by $C$, each with a bias | the same | queries and output $C$ by $C$; keys and values for $K$ of the $H$ heads only, a head has $C/H$ numbers; no biases | four matrices $C$ by $C$, no biases |
+# | embeddings | tokens, $P$ positions, 2 segments, each of dimension $C$, and a norm after their sum | tokens, $P$ positions | tokens | tokens, and a norm after them |
+# | attention of a block | four matrices $C \times C$, each with a bias | the same | queries and output $C \times C$; keys and values for $K$ of the $H$ heads only, of head dimension $C/H$; no biases | four matrices $C \times C$, no biases |
 # | feed-forward of a block | up and down, each with a bias | the same | gate, up and down, no biases | gate, up and down, no biases |
-# | norms of a block | two | two | two | two, but the **first** block has one only: the embeddings' norm stands before it |
+# | norms of a block | two | two | two | two, but the **first** block has only one: the norm of the embeddings precedes it |
 # | a norm has | weight and bias | weight and bias | a weight | a weight |
-# | the rest | the pooler, $C$ by $C$ with a bias | a last norm; the output layer **is** the embedding | a last norm, and an output layer of its own without a bias | a last norm |
+# | the rest | the pooler, $C \times C$ with a bias | a last norm; the output layer **is** the embedding | a last norm, and an output layer of its own without a bias | a last norm |
 #
-# Return a dictionary of four whole numbers: `"embeddings"`, `"blocks"` (all of them together), `"rest"`, and `"total"`. What is shared is counted once, where it stands first.
+# Write `weigh_models(kind, V, P, C, layers, F, H, K)`. It returns a dictionary of four ints: `"embeddings"`, `"blocks"` (all of them together), `"rest"` and `"total"`.
 #
 # **By hand.** $V = 10$, $P = 6$, $C = 4$, 2 layers, $F = 5$, `"gpt"`. Embeddings: 40 + 24 = **64**. A block: attention 4 · (16 + 4) = 80, feed-forward 20 + 5 + 20 + 4 = 49, norms 2 · 8 = 16, together 145; two of them **290**. The rest: **8**. Total **362**.
 # As `"llama"` with $H = 2$ and $K = 1$: 40; a block has 16 + 8 + 8 + 16 = 48, 60 and 8, two of them 232; the rest 4 + 40 = 44. Total **316**.
 #
 # **Rules**
-#
-# - The numbers may be large: count in ints, since floats would round them.
-# - `kind` is one of the four words, and the seven numbers come in the order of the function below.
-#
-# **In**: `kind` a str; ints from 1 to 200,000; $C$ a multiple of $H$, and $H$ one of $K$; fewer than $10^{18}$ parameters. **Out**: a dictionary of four ints.
+# 1. Shared parameters are counted once, where they appear first.
+# 2. Count in ints; floats lose digits of large numbers.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -112,12 +108,12 @@ progress("16")                                 # follows your checks
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Write two small helpers in your head: a matrix with bias has rows · columns + rows numbers, one without rows · columns. A norm has $2C$ or $C$. Then go down the table, one column a kind. Of a LLaMA's keys there are $C \cdot K \cdot C/H$.
+# Two small helpers: a matrix with bias has rows · columns + rows parameters, one without rows · columns. A norm has $2C$ or $C$. Then go down the table, one column per kind. A LLaMA's keys need $C \cdot K \cdot C/H$.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Two kinds of street: in one each house has a fence and all share a gate, in the other no house has a fence.
+# Two kinds of street: in one, each house has a fence and all share a gate; in the other, no house has a fence.
 #
 # ```python
 # def planks(kind, houses, length):
@@ -127,6 +123,11 @@ progress("16")                                 # follows your checks
 # ```
 #
 # `planks("fenced", 3, 10)` has a total of 41.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `kind` is one of the four words. The ints are from 1 to 200,000; $C$ is a multiple of $H$, and $H$ one of $K$; there are fewer than $10^{18}$ parameters.
 #
 # </details>
 
@@ -148,7 +149,7 @@ def weigh_models(kind: str, V: int, P: int, C: int, layers: int, F: int, H: int,
 check(weigh_models)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "weigh_models-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The four that carry the names. The first three columns say where their numbers stand.
+# Four published models. The percentages say where their parameters are.
 
 # %% nbgrader={"grade": false, "grade_id": "look-weigh_models", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for name, sizes in {"BERT-base": ("bert", 30522, 512, 768, 12, 3072, 12, 12), "GPT-2": ("gpt", 50257, 1024, 768, 12, 3072, 12, 12),
@@ -158,30 +159,27 @@ for name, sizes in {"BERT-base": ("bert", 30522, 512, 768, 12, 3072, 12, 12), "G
         print(f"{name:<16} {found['total']:>13,} parameters: " + ", ".join(f"{key} {found[key] / found['total']:.1%}" for key in ("embeddings", "blocks", "rest")))
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "step_bytes-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. What one step costs
+# ## 2. FLOPs and bytes of one step
 #
-# - **What it is for**: *prefill computes, decoding reads*. Whether that is so for your model and your GPU is a division of two numbers, and this exercise gives both.
-# - **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5
-# - **Needs**: bits and bytes; a product and a sum.
-# - **Paper**: Pope et al. (2022), section 2; Shazeer (2019), section 2.4.1.
+# **Why.** *Prefill is compute-bound, decoding is memory-bound.* Whether that is true of your model and your GPU is the ratio of two numbers, and this exercise computes both.
 #
-# **What to predict.** A decoder runs **one** forward pass over $B$ texts. Of each text $S$ tokens were read before, and their keys and values are kept; $T$ new ones are read now. $T = 1$ is a step of writing, $S = 0$ the reading of a prompt. Return a dictionary of five whole numbers:
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 5 · **Paper** Pope et al. (2022), section 2; Shazeer (2019), section 2.4.1
 #
-# - `"matrix_flops"`: each new token is multiplied with all $N$ numbers of the model's matrices, the output layer's among them;
-# - `"attention_flops"`: for each new token, each layer and each of the $H$ query heads, the scores with all keys that it sees, and the mean of as many values. A new token sees what was read before, itself, and the new ones before it. The softmax is not counted;
-# - `"weight_bytes"`: the $N$ numbers, which are read once for the whole pass;
-# - `"embedding_bytes"`: the embedding is a table of $V$ rows of $C$ numbers beside the $N$. Of it one row is read for each new token, also where the same token comes twice;
-# - `"cache_bytes"`: keys and values of $K$ heads in each layer: those of the $S$ tokens before are read, those of the new ones are written. What was just written is not read back.
+# A decoder runs **one** forward pass over $B$ sequences. Of each sequence, $S$ tokens are in the KV cache, and $T$ new ones are processed. $T = 1$ is a decode step, $S = 0$ a prefill. Write `step_bytes(N, V, C, layers, H, K, D, bits, B, S, T)`. It returns a dictionary of five ints:
 #
-# A product and its sum are two operations: a row of $n$ numbers times a column costs $2n$. Each number is kept in `bits` bits.
+# - `"matrix_flops"`: each new token is multiplied with all $N$ parameters of the model's matrices, output layer included;
+# - `"attention_flops"`: for each new token, each layer and each of the $H$ query heads, the scores with all visible keys and the weighted sum of as many values, both of head dimension $D$. A new token sees the cached tokens, itself, and the new ones before it. The softmax is not counted;
+# - `"weight_bytes"`: the $N$ parameters, which are read once for the whole pass;
+# - `"embedding_bytes"`: the embedding has $V$ vectors of dimension $C$ and is not part of the $N$. One vector is read for each new token, even if the same token occurs twice;
+# - `"cache_bytes"`: keys and values of $K$ KV heads in each layer. Those of the $S$ cached tokens are read, those of the new ones are written, and not read back.
 #
-# **By hand.** $N = 1000$, $V = 50$, $C = 8$, 2 layers, $H = 2$, $K = 1$, $D = 4$, 16 bits, $B = 3$ texts, $S = 5$, $T = 2$. Six new tokens: **12,000** operations with the matrices. In each text the first new token sees 6 and the second 7 keys, 13 pairs, 39 in all; a pair costs 2 · 4 for the score and 2 · 4 for the mean, in 2 layers and 2 heads: 39 · 16 · 4 = **2,496**. Weights **2,000** bytes. Embedding: 6 rows of 16 bytes, **96**. A token's keys and values are 2 · 2 · 1 · 4 numbers, 32 bytes; 15 are read and 6 written: **672**.
+# A dot product of $n$ numbers counts $2n$ FLOPs. Each number is stored in `bits` bits.
+#
+# **By hand.** $N = 1000$, $V = 50$, $C = 8$, 2 layers, $H = 2$, $K = 1$, $D = 4$, 16 bits, $B = 3$, $S = 5$, $T = 2$. Six new tokens: **12,000** FLOPs with the matrices. In each sequence the first new token sees 6 and the second 7 keys, 13 pairs, 39 in all; a pair costs 2 · 4 for the score and 2 · 4 for the sum, in 2 layers and 2 heads: 39 · 16 · 4 = **2,496**. Weights **2,000** bytes. Embedding: 6 vectors of 16 bytes, **96**. A token's keys and values are 2 · 2 · 1 · 4 numbers, 32 bytes; 15 are read and 6 written: **672**.
 #
 # **Rules**
-#
-# - The numbers may be large: count in ints, since floats would round them.
-#
-# **In**: ints from 1 on, but $S$ from 0 on; $T$ is at most 100,000; $H$ a multiple of $K$; `bits` is 4, 8, 16 or 32; $N$, $C$ and $D$ are even; no result is $10^{18}$ or more. **Out**: a dictionary of five ints.
+# 1. A new token sees itself and the new tokens before it, not those after it.
+# 2. Count in ints; floats lose digits of large numbers.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -190,12 +188,12 @@ for name, sizes in {"BERT-base": ("bert", 30522, 512, 768, 12, 3072, 12, 12), "G
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Count the pairs of one text: T · S, and 1 + 2 + … + T. Multiply by 4 · D · H · layers · B. Bytes: numbers times bits, divided by 8 with `//` at the very end.
+# Count the pairs of one sequence: T · S, and 1 + 2 + … + T. Multiply by 4 · D · H · layers · B. Bytes: numbers times bits, divided by 8 with `//` at the very end.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A copyist reads one book of `pages` pages aloud to `n` writers. Each writer writes all pages, and looks at each of the own pages before the one that is being written.
+# A copyist reads one book of `pages` pages aloud to `n` writers. Each writer writes all pages, and looks at each of their own pages before the one that is being written.
 #
 # ```python
 # def evening(pages, n):
@@ -203,6 +201,11 @@ for name, sizes in {"BERT-base": ("bert", 30522, 512, 768, 12, 3072, 12, 12), "G
 # ```
 #
 # `evening(4, 3)` gives 4, 12 and 18.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# The ints are 1 or more, $S$ may be 0; $T$ is at most 100,000; $H$ is a multiple of $K$; `bits` is 4, 8, 16 or 32; $N$, $C$ and $D$ are even; every result is below $10^{18}$.
 #
 # </details>
 
@@ -219,7 +222,7 @@ def step_bytes(N: int, V: int, C: int, layers: int, H: int, K: int, D: int, bits
 check(step_bytes)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "step_bytes-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# SmolLM2-135M in 16 bits: a prompt of 512 tokens, and a step of writing behind it for 1, 16 and 256 texts. The last column is operations for each byte; a GPU that can do 300 for each byte that it reads is idle below that.
+# SmolLM2-135M in 16 bits: the prefill of a prompt of 512 tokens, and a decode step after it for 1, 16 and 256 sequences. The last column is the arithmetic intensity, in FLOPs per byte; a GPU that can compute 300 FLOPs per byte that it reads is memory-bound below that.
 
 # %% nbgrader={"grade": false, "grade_id": "look-step_bytes", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for name, texts, before, new in (("prompt", 1, 0, 512), ("1 text", 1, 512, 1), ("16 texts", 16, 512, 1), ("256 texts", 256, 512, 1)):
@@ -233,24 +236,23 @@ for name, texts, before, new in (("prompt", 1, 0, 512), ("1 text", 1, 512, 1), (
 # # Part 2. Masks and objectives
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "seven_masks-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. Seven masks
+# ## 3. Seven attention masks
 #
-# - **What it is for**: BERT, GPT, T5's prefix, Mistral's window, Longformer, packed training and XLNet have the same attention. What makes them different models is this table of True and False.
-# - **Difficulty** 3 of 5 · **Time** 22 minutes · **Points** 8
-# - **Needs**: `torch.arange`, comparisons that broadcast.
-# - **Paper**: Devlin et al. (2019), section 3.1; Raffel et al. (2020), section 3.2.1; Jiang et al. (2023), section 2; Beltagy et al. (2020), section 3.1; Krell et al. (2021), section 3; Yang et al. (2019), section 2.3.
+# **Why.** BERT, GPT, T5's prefix, Mistral's window, Longformer, packed training and XLNet have the same attention. What makes them different models is this matrix of True and False.
 #
-# **The idea.** Write `seven_masks(kind, length, extra)`. It returns a bool tensor of `length` rows and columns: row $i$, column $j$ is True where token $i$ sees token $j$. What else a kind needs stands in the dictionary `extra`, under the names of this table:
+# **Difficulty** 3 of 5 · **Time** 22 minutes · **Points** 8 · **Paper** Devlin et al. (2019), section 3.1; Raffel et al. (2020), section 3.2.1; Jiang et al. (2023), section 2; Beltagy et al. (2020), section 3.1; Krell et al. (2021), section 3; Yang et al. (2019), section 2.3
 #
-# | `kind` | `extra` | token $i$ sees |
+# Write `seven_masks(kind, length, extra)`. It returns a bool tensor $(T, T)$ with $T$ = `length`, where entry $(i, j)$ is True if token $i$ attends to token $j$. What a kind needs in addition is in the dictionary `extra`:
+#
+# | `kind` | `extra` | token $i$ attends to |
 # | --- | --- | --- |
 # | `"full"` | nothing | every token |
 # | `"causal"` | nothing | itself and those before it |
 # | `"prefix"` | `prefix`: an int | itself, those before it, and the first `prefix` tokens, also where it is one of them |
 # | `"window"` | `window`: an int | itself and the `window` - 1 tokens before it |
-# | `"global"` | `side`: an int; `places`: a list of ints | the tokens at most `side` away, before and behind, and itself; a token whose place is in `places` sees all, and all see it |
-# | `"packed"` | `lengths`: a list of ints | documents lie end to end in the row, the first with `lengths[0]` tokens, and so on: itself and those before it **in its own document**. The places behind the last document are padding: each of them sees itself and nothing else, and nobody else sees it |
-# | `"order"` | `order`: a list of ints | the text is said in this order, place `order[0]` first: itself, and the places that are said before it. (Chapter 7 asked for XLNet's queries, who do not see themselves. This is its other stream, which does.) |
+# | `"global"` | `side`: an int; `places`: a list of ints | itself and the tokens at most `side` away, on both sides; a token whose position is in `places` attends to all, and all attend to it |
+# | `"packed"` | `lengths`: a list of ints | documents follow one another, the first with `lengths[0]` tokens, and so on: itself and those before it **in its own document**. The positions after the last document are padding: each attends to itself only, and no other attends to it |
+# | `"order"` | `order`: a list of ints | a factorization order, in which position `order[0]` is predicted first: itself, and the positions that come earlier in the order. (This is XLNet's content stream; chapter 7 had the query stream.) |
 #
 # **By hand.** Six tokens; `x` is True.
 #
@@ -266,34 +268,37 @@ for name, texts, before, new in (("prompt", 1, 0, 512), ("1 text", 1, 512, 1), (
 # ```
 #
 # **Rules**
-#
-# - Every token sees itself, in all seven.
-# - Numbers at the border: `prefix` from 0 to `length`; `window` from 1 and `side` from 0, both up to 1,000, which may be more than `length`; `places` may be empty, and hold any places in any order, none twice; `lengths` may be empty, each is at least 1, and together they are at most `length`; `order` holds each place once.
-#
-# **In**: `kind` one of the seven words; `length` an int from 1 to 300; `extra` a dictionary with the named keys and no other. **Out**: bool $(T, T)$, where $T$ is `length`.
+# 1. Every token attends to itself, in all seven kinds.
+# 2. `window` and `side` may exceed `length`, and `prefix` may be 0 or `length`.
+# 3. `places` and `lengths` may be empty.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which of the seven are one comparison of a column of places with a row of places?
+# Which of the seven are one comparison of a column of positions with a row of positions?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `i = torch.arange(length)[:, None]`, `j = torch.arange(length)[None, :]`. Six kinds are comparisons of them, joined by `&` and `|`. For packed documents make a list of the document's number at each place, and give each place of the padding a number that nobody else has: then *same number and causal*. For an order find for each place when its turn is: `argsort` of the order.
+# `i = torch.arange(length)[:, None]`, `j = torch.arange(length)[None, :]`. Six kinds are comparisons of the two, joined by `&` and `|`. For packed documents, list the document's number at each position, and give every padding position a number of its own: then *same number and causal*. For an order, find when each position has its turn: `argsort` of the order.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Who may read whose letters? Clerks sit in rooms of given sizes, one after the other, and each may read those of the room and of one chief.
+# Which clerk may read whose letters? Clerks sit in rooms of given sizes, one after the other, and each may read those of the room and of one chief.
 #
 # ```python
 # def may_read(sizes, chief):
 #     room = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
-#     place = torch.arange(len(room))
-#     return (room[:, None] == room[None, :]) | (place[None, :] == chief)
+#     clerk = torch.arange(len(room))
+#     return (room[:, None] == room[None, :]) | (clerk[None, :] == chief)
 # ```
 #
 # `may_read([1, 2], 0)` has the rows (True, False, False), (True, True, True) and (True, True, True).
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `kind` is one of the seven words, `length` an int from 1 to 300, and `extra` has the named keys and no others. `prefix` is from 0 to `length`; `window` from 1 and `side` from 0, both up to 1,000. `places` holds positions in any order, none twice. Each of `lengths` is at least 1, and together they are at most `length`. `order` contains each position once.
 #
 # </details>
 
@@ -326,7 +331,7 @@ def seven_masks(kind: str, length: int, extra: dict) -> Bool[Tensor, "T T"]:
 check(seven_masks)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "seven_masks-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# How many of the pairs each mask leaves, of 64 tokens.
+# The fraction of all pairs that each mask allows, for 64 tokens.
 
 # %% nbgrader={"grade": false, "grade_id": "look-seven_masks", "locked": true, "schema_version": 3, "solution": false, "task": false}
 for kind, extra in {"full": {}, "causal": {}, "prefix": {"prefix": 16}, "window": {"window": 8}, "global": {"side": 4, "places": [0]},
@@ -336,24 +341,23 @@ for kind, extra in {"full": {}, "causal": {}, "prefix": {"prefix": 16}, "window"
         print(f"{kind:<8} {int(found.sum()):>5} of 4096 pairs, {found.float().mean():.0%}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "make_labels-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. Five ways to be taught
+# ## 4. Five kinds of labels
 #
-# - **What it is for**: the same text, the same model, five lists of labels: that is the difference between BERT, ELECTRA, GPT, T5 and an assistant. A label in the wrong place trains without complaint.
-# - **Difficulty** 3 of 5 · **Time** 16 minutes · **Points** 7
-# - **Needs**: lists.
-# - **Paper**: Devlin et al. (2019), section 3.1; Clark et al. (2020), section 2; Raffel et al. (2020), section 3.1.4; Ouyang et al. (2022), section 3.
+# **Why.** The same text, the same model, five lists of labels: that is the difference between BERT, ELECTRA, GPT, T5 and an assistant. A label at the wrong position trains without an error.
 #
-# **The idea.** Write `make_labels(kind, ids, extra)`. It returns two lists of ints, what the model reads and what it is to say. A label of **-100** means that nothing is learned there.
+# **Difficulty** 3 of 5 · **Time** 16 minutes · **Points** 7 · **Paper** Devlin et al. (2019), section 3.1; Clark et al. (2020), section 2; Raffel et al. (2020), section 3.1.4; Ouyang et al. (2022), section 3
+#
+# Write `make_labels(kind, ids, extra)`. It returns a tuple of two lists of ints: the inputs of the model, and its labels. A label of **-100** is ignored by the loss.
 #
 # | `kind` | `extra` | inputs | labels |
 # | --- | --- | --- | --- |
-# | `"masked"` | `chosen`, `becomes` | the text, in which place `chosen[n]` holds `becomes[n]` | at each chosen place the token that stood there; elsewhere -100 |
-# | `"replaced"` | `chosen`, `becomes` | the same | for **every** place 1 if the token there is another one than before, 0 if it is the same |
-# | `"causal"` | nothing | all tokens but the last | at each place the token that comes next |
+# | `"masked"` | `chosen`, `becomes` | the text, in which position `chosen[n]` has `becomes[n]` | at each chosen position the original token; elsewhere -100 |
+# | `"replaced"` | `chosen`, `becomes` | the same | at **every** position 1 if its token differs from the original, 0 if not |
+# | `"causal"` | nothing | all tokens but the last | at each position the next token |
 # | `"answer"` | `prompt` | all tokens but the last | the same, but -100 wherever the next token is one of the first `prompt` |
 # | `"spans"` | `chosen`, `sentinels`, `end` | the text with each span replaced by one sentinel, then `end` | each sentinel followed by the tokens of its span, then `end` |
 #
-# BERT's chosen tokens become `[MASK]` mostly, some become another token, and some stay as they are: `becomes` holds all of that. All of them are asked. Chosen places that are neighbours are **one** span; the first span has `sentinels[0]`, the second `sentinels[1]`, and so on.
+# BERT's chosen tokens mostly become `[MASK]`, some become another token, and some are kept: `becomes` contains all of these, and all of them have a label. Neighbouring chosen positions are **one** span; the first span has `sentinels[0]`, the second `sentinels[1]`, and so on.
 #
 # **By hand.** `ids` = 11 12 13 14 15; `chosen` = 1, 2, 4; `becomes` = 9, 13, 77; `prompt` = 2; `sentinels` = 99, 98, 97; `end` = 1.
 #
@@ -366,36 +370,38 @@ for kind, extra in {"full": {}, "causal": {}, "prefix": {"prefix": 16}, "window"
 # | spans | 11 99 14 98 1 | 99 12 13 98 15 1 |
 #
 # **Rules**
-#
-# - Tokens are known by their place: the same id may come twice, and those of `becomes`, `sentinels` and `end` may stand in the text too.
-# - `chosen` goes upwards, none twice; it may be empty, and it may hold all places. There are at least as many sentinels as spans; the labels have no sentinel behind the last span. `prompt` is from 0 to the number of tokens.
-# - A text of one token leaves a causal model nothing to read: two empty lists.
-#
-# **In**: `kind` one of the five words; `ids` a list of 1 to 300 ints; `extra` a dictionary with the named keys and no other, of ints and lists of at most 300 ints. All ids are from 0 to a million. **Out**: a tuple of two lists of ints.
+# 1. Go by positions, not by ids: an id may occur twice, and those of `becomes`, `sentinels` and `end` may occur in the text as well.
+# 2. `chosen` is ascending; it may be empty, and it may contain every position. The labels have no sentinel after the last span.
+# 3. A text of one token leaves a causal model nothing to predict: two empty lists.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# For which of the five are inputs and labels of the same length, and for which do they stand at the same places?
+# For which of the five are inputs and labels of the same length, and for which do they belong to the same positions?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Masked and replaced: copy the list, and write into the copy. Causal and answer: `ids[:-1]`, `ids[1:]`; label number n is token n + 1, so it belongs to the prompt where n + 1 < `prompt`. Spans: one loop over the places; a span begins at a chosen place whose neighbour on the left is not chosen.
+# Masked and replaced: copy the list, and write into the copy. Causal and answer: `ids[:-1]`, `ids[1:]`; label number n is token n + 1, so it belongs to the prompt where n + 1 < `prompt`. Spans: one loop over the positions; a span begins at a chosen position whose left neighbour is not chosen.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A proof-reader's copy: some letters of a word are blackened, and on another sheet stand those, with a dot for all that could be read.
+# A proof-reader's copy: some letters of a word are blackened, and another sheet lists those, with a dot for every letter that could be read.
 #
 # ```python
-# def blackened(letters, places):
+# def blackened(letters, hidden):
 #     copy = list(letters)
-#     for place in places:
-#         copy[place] = "#"
-#     return copy, [letter if place in places else "." for place, letter in enumerate(letters)]
+#     for index in hidden:
+#         copy[index] = "#"
+#     return copy, [letter if index in hidden else "." for index, letter in enumerate(letters)]
 # ```
 #
 # `blackened(list("bank"), [0, 2])` gives `["#", "a", "#", "k"]` and `["b", ".", "n", "."]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `kind` is one of the five words, `ids` a list of 1 to 300 ints, and `extra` has the named keys and no others, with ints and lists of at most 300 ints. Ids are from 0 to a million. `chosen` has no position twice, there are at least as many sentinels as spans, and `prompt` is from 0 to the number of tokens.
 #
 # </details>
 
@@ -428,7 +434,7 @@ def make_labels(kind: str, ids: list[int], extra: dict) -> tuple[list[int], list
 check(make_labels)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "make_labels-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Of how many tokens each of them learns something, in a text of 100 tokens of which 14 are chosen, and half of which are a prompt.
+# How many labels each kind has, for a text of 100 tokens of which 14 are chosen, and half of which are a prompt.
 
 # %% nbgrader={"grade": false, "grade_id": "look-make_labels", "locked": true, "schema_version": 3, "solution": false, "task": false}
 text, every_seventh = list(range(1000, 1100)), list(range(2, 100, 7))
@@ -443,28 +449,27 @@ for kind, extra in {"masked": {"chosen": every_seventh, "becomes": [4] * len(eve
 # # Part 3. Bugs, claims and tests
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "broken_block-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. One wrong line of a block
+# ## 5. One wrong line in a block
 #
-# - **What it is for**: a block with such a fault trains, and its loss falls. It is only worse than it should be, and nobody knows. Reading is the one tool that finds it before the money is spent.
-# - **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4
-# - **Needs**: chapter 4's block, chapter 12's norm and gate.
-# - **Paper**: Vaswani et al. (2017), section 3.2; Touvron et al. (2023), section 2.2.
+# **Why.** A block with such a bug trains, and its loss decreases. It is only worse than it should be, and nobody notices. Reading is the one tool that finds it before the money is spent.
 #
-# **The idea.** The cell below has `broken_block(x, weights, heads)`, a block of a decoder without positions: a norm without a weight, causal attention, the residual; a norm, a feed-forward layer with a gate, the residual. It runs and gives the right shape. **Exactly one** of its 13 numbered lines is wrong.
+# **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4 · **Paper** Vaswani et al. (2017), section 3.2; Touvron et al. (2023), section 2.2
 #
-# What the block should do, for $T$ tokens of $C$ numbers and $h$ heads of $D = C/h$ numbers:
+# The cell below has `broken_block(x, weights, heads)`, a decoder block without positions: an RMSNorm without a weight, causal attention, the residual; a norm, a gated feed-forward layer, the residual. It runs, and its result has the right shape. **Exactly one** of its 13 numbered lines is wrong. For $T$ tokens of dimension $C$ and $h$ heads of dimension $D = C/h$ it should compute
 #
 # $$a = \frac{x}{\sqrt{\mathrm{mean}(x^2) + 10^{-6}}} \qquad y = x + W_{output}\,\mathrm{concat}_{heads}\bigl(\mathrm{softmax}(q k^\top / \sqrt{D})\, v\bigr) \qquad q, k, v = W_{query}\,a,\ W_{key}\,a,\ W_{value}\,a$$
 #
 # $$b = \frac{y}{\sqrt{\mathrm{mean}(y^2) + 10^{-6}}} \qquad \mathrm{block}(x) = y + W_{down}\bigl(\mathrm{silu}(W_{gate}\, b) \odot W_{up}\, b\bigr) \qquad \mathrm{silu}(z) = \frac{z}{1 + e^{-z}}$$
 #
-# The mean is taken over the numbers of one token; the softmax over the keys that a token sees, itself and those before it. Head 0 has the first $D$ rows of $W_{query}$, $W_{key}$ and $W_{value}$, head 1 the next $D$, and so on, and what the heads found is laid side by side in that order. The matrices lie as `nn.Linear` keeps them, so that a product is `x @ W.T`.
+# The mean is over the dimensions of one token; the softmax is over the visible keys, those of the token itself and of the tokens before it. Head 0 has the first $D$ rows of $W_{query}$, $W_{key}$ and $W_{value}$, head 1 the next $D$, and so on, and the outputs of the heads are concatenated in that order.
 #
-# **By hand.** One token, one head: it sees itself alone, so that attention gives its value, whatever the softmax does. Two tokens and two heads are the smallest case that shows everything. If all of $W_{gate}$ is 0 and one token stands alone with $W_{output}$ = 0, the block returns x.
+# Write `wrong_line()`, which returns the number of the line (1.5 points), and `repaired_block(x, weights, heads)`, which computes what the block should (2.5 points); `x` and the result are $(T, C)$.
 #
-# **What to do.** `wrong_line()` returns the number at the end of the line, an `int`: 1.5 points. `repaired_block(x, weights, heads)` does what the block should: 2.5 points. Copy the function and change the line, or write it anew. Each is graded by itself.
+# **By hand.** One token, one head: it attends to itself only, so attention returns its value, whatever the softmax does. Two tokens and two heads are the smallest case that shows everything. If $W_{gate}$ and $W_{output}$ are 0, the block returns $x$.
 #
-# **In**: `x` float32 $(T, C)$ with $T$ from 1 to 300; `weights` a dictionary of float32 tensors, `query`, `key`, `value`, `output` $(C, C)$, `gate`, `up` $(F, C)$, `down` $(C, F)$; `heads` an int that divides $C$; $C$ and $F$ from 1 to 64, and scores between -50 and 50. Compared to three digits, and to 0.0001 near 0. **Out**: $(T, C)$.
+# **Rules**
+# 1. The matrices are stored as in `nn.Linear`, so a product is `x @ W.T`.
+# 2. Copy the function and change the line, or write it from scratch. The two answers are graded separately.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -473,12 +478,12 @@ for kind, extra in {"masked": {"chosen": every_seventh, "becomes": [4] * len(eve
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Run the lines one by one with T = 3, C = 4 and 2 heads, and ask each for its promise: rows of weights that add up to 1, zeros above the diagonal, numbers of size 1 behind a norm, the first D columns from head 0, and in the end x itself plus something.
+# Run the lines one by one with T = 3, C = 4 and 2 heads, and check what each should guarantee: rows of weights that sum to 1, zeros above the diagonal, numbers of size 1 after a norm, the first D columns from head 0, and in the end x itself plus something.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A mean of marks by class, laid side by side; `marks` has one row a pupil, and the classes are groups of columns. This version is wrong:
+# The mean mark per class; `marks` has one row per pupil, and the classes are groups of columns. This version is wrong:
 #
 # ```python
 # def by_class_wrong(marks, classes):
@@ -489,6 +494,11 @@ for kind, extra in {"masked": {"chosen": every_seventh, "becomes": [4] * len(eve
 # ```
 #
 # `by_class(torch.tensor([[1.0, 3.0, 5.0, 5.0]]), 2)` gives `[[2.0, 5.0]]`, and the wrong one `[[3.0, 4.0]]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `x` is float32 with $T$ from 1 to 300; `weights` is a dictionary of float32 tensors, `query`, `key`, `value`, `output` $(C, C)$, `gate`, `up` $(F, C)$, `down` $(C, F)$; `heads` divides $C$; $C$ and $F$ are from 1 to 64, and scores lie between -50 and 50. Results are compared to three digits, and to 0.0001 near 0. `wrong_line()` returns an `int`.
 #
 # </details>
 
@@ -536,7 +546,7 @@ def repaired_block(x: Float[Tensor, "T C"], weights: dict[str, Tensor], heads: i
 check(repaired_block)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "broken_block-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# How far apart the two are, on drawn numbers: with one head, and with four.
+# How far apart the two are, on random numbers: with one head, and with four.
 
 # %% nbgrader={"grade": false, "grade_id": "look-broken_block", "locked": true, "schema_version": 3, "solution": false, "task": false}
 dice = torch.Generator().manual_seed(1)
@@ -548,53 +558,60 @@ for heads in (1, 4):
         print(f"{heads} head(s), apart token by token by", [round(one, 3) for one in (found - broken_block(tokens, drawn, heads)).abs().amax(1).tolist()])
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "counterexamples-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Six sentences that are false
+# ## 6. Six claims that are false
 #
-# - **What it is for**: each of these sentences stands in some lecture or blog, and each sounds right. One small table of numbers ends the argument. To find it is to know why the sentence is false.
-# - **Difficulty** 4 of 5 · **Time** 16 minutes · **Points** 6
-# - **Needs**: chapters 6, 8, 9 and 11.
-# - **Paper**: Holtzman et al. (2020), section 3.1; Meister et al. (2020), section 2; Su et al. (2021), section 3.4.
+# **Why.** Each of these sentences is in some lecture or blog post, and each sounds right. One small table of numbers ends the argument. To find it, you have to know why the sentence is false.
 #
-# **What to do.** `counterexamples()` returns a dictionary with six keys; under each stands a dictionary of data **that breaks the sentence**. Our own code takes your data and looks whether the sentence fails. One point each, and each is looked at by itself.
+# **Difficulty** 4 of 5 · **Time** 16 minutes · **Points** 6 · **Paper** Holtzman et al. (2020), section 3.1; Meister et al. (2020), section 2; Su et al. (2021), section 3.4
 #
-# | key | the sentence | your data |
+# Write `counterexamples()`. It returns a dictionary with six keys; the value of each is a dictionary of data **that refutes the claim**. Our code uses your data and checks whether the claim fails. One point each, independently.
+#
+# | key | claim | your data |
 # | --- | --- | --- |
-# | `"beam"` | *A beam of three finds the likeliest text of two words.* (For a beam of two the page of the ledger has a table.) | `first`: the probabilities of 4 to 6 words; `then`: a table, row i the probabilities of the next word after word i |
-# | `"wider"` | *For three words, a beam of two ends with a text that is at least as likely as the greedy one.* | `first` and `then` in the same form, for 3 to 8 words; `then` gives the second word after the first, and the third after the second |
+# | `"beam"` | *A beam of three finds the most probable text of two words.* | `first`: the probabilities of 4 to 6 words; `then`: a table, row i the probabilities of the next word after word i |
+# | `"wider"` | *For three words, a beam of two ends with a text that is at least as probable as the greedy one.* | `first` and `then` in the same form, for 3 to 8 words; `then` gives the second word after the first, and the third after the second |
 # | `"top_p"` | *Top-p with p = 0.9 never keeps more tokens than top-k with k = 5.* | `p`: the probabilities of 6 to 40 tokens |
-# | `"pooling"` | *If the vectors of padding are zeros, the mean over all rows is the mean over the tokens.* | `vectors`: 2 to 8 rows of 1 to 4 numbers, zeros where there is padding; `real`: a list of 1 for a token and 0 for padding |
-# | `"rotary"` | *With rotary positions, a query and a key that are the same vector score higher the nearer they are.* | `x`: that vector, of 2, 4, 6 or 8 numbers; `places`: a list of two distances, the smaller one first, from 0 to 1,000 |
-# | `"loss"` | *Of two models the one with the smaller loss guesses at least as many tokens right.* | `one`, `other`: for 1 to 10 places the probabilities that each model gives to the 2 to 6 tokens; `right`: a list of the true tokens. `one` is the model with the smaller loss |
+# | `"pooling"` | *If the vectors of padding are zero, the mean over all vectors is the mean over the tokens.* | `vectors`: 2 to 8 vectors of dimension 1 to 4, zero where there is padding; `real`: a list of 1 for a token and 0 for padding |
+# | `"rotary"` | *With rotary positions, a query and a key that are the same vector score higher the nearer they are.* | `x`: that vector, of dimension 2, 4, 6 or 8; `places`: a list of two distances, the smaller one first, from 0 to 1,000 |
+# | `"loss"` | *Of two models, the one with the lower loss predicts at least as many tokens correctly.* | `one`, `other`: for 1 to 10 positions, the probabilities that each model gives to the 2 to 6 tokens; `right`: a list of the true tokens. `one` is the model with the lower loss |
 #
-# **How each is worked out.** *Beam of n*: after each word the n likeliest beginnings are kept and all others dropped, and the answer is the likeliest whole text among those that go on from what was kept; greedy is a beam of one. *Top-p* keeps the fewest likeliest tokens that have 0.9 or more together. *Rotary*: numbers $i$ and $i + D/2$ of the vector are a pair, turned by $10000^{-2i/D}$ for each place, so that the score at distance $d$ is $\sum_i (x_i^2 + x_{i+D/2}^2) \cos(d \cdot 10000^{-2i/D})$. *Loss*: the mean of $-\ln$ of what the true tokens got; a model guesses its likeliest token.
+# *Beam of n*: after each word, the n most probable prefixes are kept, and the result is the most probable complete text among their continuations; greedy is a beam of one. *Top-p* keeps the fewest most probable tokens that have 0.9 or more together. *Rotary*: dimensions $i$ and $i + D/2$ are a pair with frequency $10000^{-2i/D}$, so that the score at distance $d$ is $\sum_i (x_i^2 + x_{i+D/2}^2) \cos(d \cdot 10000^{-2i/D})$. *Loss*: the mean of $-\ln$ of the true tokens' probabilities; a model predicts its most probable token.
 #
-# **By hand**, for a seventh sentence: *The likeliest token has at least half of the probability.* The data (0.4, 0.35, 0.25) break it.
+# **By hand**, for a seventh claim: *The most probable token has at least half of the probability.* The data (0.4, 0.35, 0.25) refute it.
 #
-# **What does not count**, and is told to you in words:
-#
-# - Tensors are float32 and made inside the function, anew in each call; lists hold ints; no NaN, nothing infinite, no other keys. Probabilities are from 0 to 1 and add up to 1, to 0.0001, in each row.
-# - *No ties.* No choice that matters may be decided by less than 0.01: where a beam drops beginnings, before the last word, the last that is kept is likelier than the first that is dropped by 0.01; so it is with the two likeliest tokens of each row of `one` and `other`. Any two numbers of `p` are 0.001 apart.
-# - *No rounding.* The sentence fails clearly: a text is less likely by 0.01; the five likeliest have 0.89 together or less; the means are 0.1 apart; the far score is higher by a tenth of $|x|^2$; the losses are 0.01 apart.
-# - *Nothing empty.* There is padding, and there is a token. $|x|$ is at least 0.1. Vectors lie between -10 and 10. Each true token has at least 0.001.
+# **Rules**
+# 1. *No ties.* No choice that matters may be decided by less than 0.01.
+# 2. *No rounding.* The claim fails clearly: by 0.01 in a probability or a loss, by 0.1 in a mean.
+# 3. Every row of probabilities sums to 1.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Beam: what if the best sequel comes after the word that was dropped? Loss: who is a little wrong always, and who is very wrong once?
+# Beam: what if the best continuation follows the word that was dropped? Loss: which model is always a little wrong, and which is very wrong once?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Beam: four first words that are nearly alike, and the fourth goes on with certainty. Wider: two words are kept at first, and behind the second of them *two* sequels are a little likelier than the best one of the first; their own sequels are many, that of the greedy one is single. Rotary: with two numbers the score is a cosine of the distance in radians. Loss: one model says 0.45 for the truth each time; the other 0.55 once, and 0.05 the other time.
+# Beam: four first words that are nearly equal, and the fourth continues with certainty. Wider: two words are kept at first, and the second of them has *two* continuations that are a little more probable than the best one of the first; they have many continuations each, the greedy one has a single one. Rotary: in two dimensions the score is a cosine of the distance in radians. Loss: one model gives 0.45 to the true token each time; the other 0.55 once, and 0.05 the other time.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# The sentence *who wins more games has more points* , with goals as points and data in the same form: goals of two teams in each of three games.
+# The claim *the team that wins more games has more points*, with goals as points and data in the same form: goals of two teams in each of three games.
 #
 # ```python
 # def games():
 #     return {"ours": [1, 1, 0], "theirs": [0, 0, 9]}      # two games to one, two goals to nine
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# What does not count is reported in words.
+#
+# - Tensors are float32 and created inside the function, again in each call; lists contain ints; no NaN, nothing infinite, no other keys. Probabilities are from 0 to 1 and sum to 1, to 0.0001, in each row.
+# - *No ties*: where a beam drops prefixes, before the last word, the last that is kept is more probable than the first that is dropped by 0.01; the same holds for the two most probable tokens of each row of `one` and `other`. Any two numbers of `p` differ by 0.001.
+# - *No rounding*: a text is less probable by 0.01; the five most probable tokens have 0.89 together or less; the means differ by 0.1; the far score is higher by a tenth of $|x|^2$; the losses differ by 0.01.
+# - *Nothing empty*: there is padding, and there is a token. $|x|$ is at least 0.1. Vectors lie between -10 and 10. Each true token has at least 0.001.
 #
 # </details>
 
@@ -619,41 +636,37 @@ check(counterexamples)
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_attention-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 7. Write the test
 #
-# - **What it is for**: eight ways to write attention wrongly, each seen in somebody's repository. All give the right shape. One test of twenty lines stops them all, for ever.
-# - **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4
-# - **Needs**: `assert`, chapter 4.
-# - **Paper**: Vaswani et al. (2017), section 3.2.1.
+# **Why.** There are eight common ways to implement attention wrongly, each seen in somebody's repository. All give the right shape. One test of twenty lines detects them all.
 #
-# **The idea.** Somebody hands you `attention(q, k, v, mask)`. For `q` of shape $(B, H, T, D)$ and `k`, `v` of $(B, H, S, D)$ it should return, for each query, the mean of the values that it sees, weighted by the softmax of $q \cdot k / \sqrt{D}$ over the keys that it sees. `mask` is bool $(B, 1, T, S)$, True where a query sees a key. A query that sees none gets zeros. Write a test that stays silent when it does so, and fails an `assert` when it does not. A kind earns its point when your test stops all wrong ones of that kind and lets every right one pass:
+# **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4 · **Paper** Vaswani et al. (2017), section 3.2.1
+#
+# A colleague gives you `attention(q, k, v, mask)`. For `q` of shape $(B, H, T, D)$ and `k`, `v` of $(B, H, S, D)$ it should return, for each query, the mean of the visible values, weighted by the softmax of $q \cdot k / \sqrt{D}$ over the visible keys. `mask` is bool $(B, 1, T, S)$, True where a query sees a key. A query that sees none gets zeros.
+#
+# Write `test_attention(attention)`, which returns nothing if `attention` does so, and fails an `assert` if it does not. A kind earns its point if your test detects all wrong implementations of that kind and accepts every right one:
 #
 # - *scale*: scores that are not divided, or divided by $D$;
 # - *axis*: a softmax over the queries, or over the heads;
-# - *mask*: True and False exchanged; a mask that is ignored, or ignored in all heads but the first; the first text's mask for all texts; a hidden score of 0 in the place of minus infinity; weights set to 0 **after** the softmax, so that they no longer add up to 1;
+# - *mask*: True and False exchanged; a mask that is ignored, or ignored in all heads but the first; the first sequence's mask for all sequences; a hidden score of 0 instead of minus infinity; weights set to 0 **after** the softmax, so that they no longer sum to 1;
 # - *edges*: NaN for a query that sees no key, or the mean of all values; NaN where scores reach the hundreds.
 #
-# A test that complains about a right one earns nothing: everybody would switch it off.
+# **By hand.** One query q = (2), keys (1) and (0), values (1) and (0), $D$ = 1, both visible: the scores are 2 and 0, so the result is $e^2/(e^2 + 1)$ = 0.881. Hide the second key: 1. Hide both: 0. With $D$ = 1 the scale makes no difference.
 #
-# **By hand.** One query q = (2), keys (1) and (0), values (1) and (0), $D$ = 1, both seen: the scores are 2 and 0, so the result is $e^2/(e^2 + 1)$ = .881. Hide the second key: 1. Hide both: 0. With $D$ = 1 it makes no difference what is divided by.
-#
-# **Mind**
-#
-# - Allowed are finite float32 with every axis from 1 to 32, a bool mask of that shape, and scores from -1,000 to 1,000 after the division, the hidden ones too. A right one may refuse anything else.
-# - Right ones differ by rounding: by less than 0.00005 where scores lie between -10 and 10 and values are drawn by `randn`, and by less than 0.002 where scores go to hundreds.
-# - A wrong one shows what it is with 2 texts, 2 heads, $T$ = 3, $S$ = 5 and $D$ = 4, on numbers drawn by `randn`, with a drawn mask in which a query of each text sees nothing; those of *edges* perhaps only with no such query, and scores that go to hundreds above 0. What shows is NaN, or further off than 0.001. It may be wrong only with as many queries as keys, or only with another number; you can try 4 and 4 beside 3 and 5.
-# - Complain with `assert`, or with what raises `AssertionError` for you, such as `torch.testing.assert_close`. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once.
-# - Call it a hundred times at most. No candidate raises where the call is allowed, or returns another shape or dtype. torch's softmax and attention may be used.
+# **Rules**
+# 1. A test that rejects a right implementation earns nothing: everybody would switch it off.
+# 2. Right implementations differ by rounding: by less than 0.00005 where scores lie between -10 and 10 and values are drawn by `randn`, and by less than 0.002 where scores reach the hundreds.
+# 3. Fail with `assert`, or with something that raises `AssertionError`, such as `torch.testing.assert_close`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which inputs make each of the wrong ones differ from the right one? Values that are all alike show nothing; neither does a mask of True.
+# Which inputs make each of the wrong implementations differ from the right one? Values that are all equal show nothing; neither does a mask of True.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Work the right answer out in float64: scores, `torch.where(mask, scores, -inf)`, `softmax(-1).nan_to_num(0.0)`, times the values. Loop over (3, 5) and (4, 4), over numbers as drawn and with q a hundred times as large, over a drawn mask with one row of False and one without. `assert torch.allclose(...)`, which refuses NaN: 0.0001 in the first case, 0.003 in the other.
+# Compute the right result in float64: scores, `torch.where(mask, scores, -inf)`, `softmax(-1).nan_to_num(0.0)`, times the values. Loop over (3, 5) and (4, 4), over numbers as drawn and with q a hundred times as large, over a drawn mask with one row of False and one without. `assert torch.allclose(...)`, which rejects NaN: 0.0001 in the first case, 0.003 in the other.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A test of a mean over the marked numbers of each row, 0 where none is marked.
 #
@@ -664,8 +677,16 @@ check(counterexamples)
 #         x, marked = torch.randn(4, 6, generator=chance), torch.rand(4, 6, generator=chance) < 0.5
 #         marked[1] = False
 #         right = torch.stack([row[here].sum() / max(int(here.sum()), 1) for row, here in zip(x, marked)])
-#         assert torch.allclose(mean(x, marked), right, atol=1e-5), "another mean"
+#         assert torch.allclose(mean(x, marked), right, atol=1e-5), "a different mean"
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# - Allowed inputs are finite float32 with every axis from 1 to 32, a bool mask of that shape, and scores from -1,000 to 1,000 after the division, hidden ones included. A right implementation may refuse anything else.
+# - A wrong implementation shows its error with 2 sequences, 2 heads, $T$ = 3, $S$ = 5 and $D$ = 4, on numbers drawn by `randn`, with a drawn mask in which a query of each sequence sees nothing; those of *edges* perhaps only with no such query, and scores that reach hundreds above 0. The error is NaN, or a difference of more than 0.001. It may be wrong only with as many queries as keys, or only with another number; you can try 4 and 4 next to 3 and 5.
+# - Any other exception means that your test is broken, and earns nothing. Returning False instead of failing an `assert` costs a fifth, once.
+# - Call it a hundred times at most. No candidate raises where the call is allowed, or returns another shape or dtype. torch's softmax and attention may be used.
 #
 # </details>
 
@@ -698,18 +719,17 @@ check(test_attention)
 # %% [markdown] nbgrader={"grade": false, "grade_id": "three_customers-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. Three customers
 #
-# - **What it is for**: somebody asks you which model to take. *The newest* is no answer, and neither is *it depends*.
-# - **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4, given by a person who reads it
-# - **Needs**: the tables of this chapter.
-# - **Paper**: Devlin et al. (2019); Radford et al. (2019); Raffel et al. (2020); Warner et al. (2024).
+# **Why.** Somebody asks you which model to use. *The newest* is no answer, and neither is *it depends*.
 #
-# **The question.** Three people come to you on the same day.
+# **Difficulty** 3 of 5 · **Time** 10 minutes · **Points** 4, given by a person who reads it · **Paper** Devlin et al. (2019); Radford et al. (2019); Raffel et al. (2020); Warner et al. (2024)
 #
-# 1. *A library* has two million abstracts and wants the ten nearest to a reader's question, in a tenth of a second, on the processors that it has.
+# Three people come to you on the same day.
+#
+# 1. *A library* has two million abstracts and wants the ten nearest to a reader's question, in a tenth of a second, on the CPUs that it has.
 # 2. *A museum* wants a guide that answers visitors in sentences, eight thousand tokens of conversation each, forty visitors at a time, on one GPU.
-# 3. *A court* has 200,000 sentences with their translations between two languages, and wants such translations made for new ones; nothing else is asked of the model.
+# 3. *A court* has 200,000 sentences with their translations between two languages, and wants such translations of new ones; nothing else is asked of the model.
 #
-# In about 120 words: name for each an encoder, a decoder, or both (which may be the whole family or a model of the book), with the reason, and in each reason **one number** that this book measured, counted or cited. Then say for one of the three what number would make you change your mind.
+# In about 120 words: name for each an encoder, a decoder, or both (a whole family or a model of the book), with the reason, and in each reason **one number** that this book measured, counted or cited. Then state for one of the three which number would change your mind.
 #
 # {{rubric}}
 #
@@ -717,7 +737,7 @@ check(test_attention)
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What comes out: a vector, one text after another, or a text that was whole before it was begun?
+# What is the output: a vector, one token after another, or a text whose source is complete before it begins?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
@@ -725,9 +745,9 @@ check(test_attention)
 # For each: what is computed again for each question, and what only once? Which of the counts of exercises 1 and 2 decides?
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# *A baker asks whether to buy a second oven.* It bakes 60 loaves an hour and he sells 45 in his best hour, so no; above 55 I would, since one oven that stands still costs him a morning. A choice, a number as its reason, and the number that would turn it.
+# *A baker asks whether to buy a second oven.* It bakes 60 loaves an hour and he sells 45 in his best hour, so no; above 55 I would, since one oven that fails costs him a morning. A choice, a number as its reason, and the number that would reverse it.
 #
 # </details>
 
@@ -742,7 +762,7 @@ check(test_attention)
 #
 # Nothing to write here. Run the cells and watch; they take a quarter of a minute on a quiet machine.
 #
-# Two models that you know are put under your seven masks: the small BERT of chapter 5, which was trained to fill blanks and saw both sides, and the small GPT of chapter 8, which was trained to say the next token and saw what came before. Both read text that was held out when they were trained. Beside each number stands the same one by the course's own masks.
+# Your seven masks are applied to two models that you know: the small BERT of chapter 5, which was trained on masked tokens with full attention, and the small GPT of chapter 8, which was trained on next-token prediction with a causal mask. Both process text that was held out from their training. Next to each number is the same one with the course's own masks.
 
 # %% nbgrader={"grade": false, "grade_id": "real-masks", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import time
@@ -836,8 +856,8 @@ if ready(seven_masks, needs=["kjv"]):
     print(f"in {time.perf_counter() - started:.0f} s. A GPT that was trained without a mask pays {peeks:.2f} nats for a token that stands before its eyes (chapter 8).")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The two halves of the table mirror each other. BERT is best under the full mask, which it was trained with, and loses about half of its right answers under the causal one: it had learned to look to the right. The window to both sides costs it hardly anything, the window to one side as much as the causal mask.
+# The two halves of the table mirror each other. BERT is best under the full mask, which it was trained with, and loses about half of its correct predictions under the causal one: it had learned to attend to the right. The window on both sides costs it hardly anything, the window on one side as much as the causal mask.
 #
-# GPT is best under the causal mask. Under the full one it **sees the very token that it is to say, and says it less often**: it never learned to look there, and what it sees disturbs what it knows. A mask opens a door; only training teaches to walk through. The last line is of a model that was trained with the door open: next to nothing is left to pay, and nothing was learned.
+# GPT is best under the causal mask. Under the full one it **attends to the very token that it has to predict, and predicts it less often**: it never learned to use it, and the additional keys disturb what it learned. A mask only permits attention; what is done with it has to be trained. The last line is a model that was trained without a causal mask: its loss is close to zero, and it has learned nothing.
 #
-# Your masks give the numbers of the course's masks, to the last digit, since tables of True and False have no rounding. The rival who reads nothing stays far behind both under each of the seven.
+# Your masks give the numbers of the course's masks, to the last digit, since masks have no rounding. The rival that reads no context is far behind both under each of the seven.

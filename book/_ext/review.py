@@ -96,7 +96,7 @@ class Exam(_Review):
                     more="",
                     without=(
                         "The exam itself needs JavaScript. All questions that were written for it"
-                        " stand below."
+                        " are below."
                     ),
                 )
             )
@@ -158,7 +158,7 @@ class Deck(_Review):
                     what="cards",
                     more="",
                     without=(
-                        "Repeating in the page needs JavaScript. Each chapter's cards stand at the"
+                        "Reviewing in the page needs JavaScript. Each chapter's cards are at the"
                         " end of its last page."
                     ),
                 )

@@ -1,4 +1,4 @@
-/* "What I can't yet do": all that this browser remembers of the reader's answers, added up. Nothing is sent anywhere. */
+/* Self-assessment: all that this browser remembers of the reader's answers, added up. Nothing is sent anywhere. */
 (function () {
   "use strict";
   const host = document.querySelector('[data-w2s-review="next"]'), bank = window.w2sBank, tools = window.w2sReview;

@@ -4,19 +4,52 @@
   const host = document.querySelector('[data-w2s-review="cards"]'), bank = window.w2sBank, tools = window.w2sReview;
   if (!host || !bank || !tools) return;
   const { el, filled, read, write } = tools, KEY = "w2s-repeat", NEW_A_DAY = 10, GRADES = ["again", "hard", "good", "easy"];
-  const fresh = () => ({ interval: 0, ease: 2.5, due: 0, answers: 0, lapses: 0 });
+  const fresh = () => ({ stability: 0, difficulty: 0, last: 0, due: 0, answers: 0, lapses: 0 });
   const today = () => tools.day(Date.now());
 
+  /* FSRS-6 with its default parameters, in whole days. */
+  const W = [0.212, 1.2931, 2.3065, 8.2956, 6.4133, 0.8334, 3.0194, 0.001, 1.8722, 0.1666, 0.796, 1.4835, 0.0614, 0.2629, 1.6483, 0.6014, 1.8729, 0.5425, 0.0912, 0.0658, 0.1542];
+  const FACTOR = 0.9 ** (-1 / W[20]) - 1, RETENTION = 0.9, LONGEST = 36500, [AGAIN, HARD, EASY] = [1, 2, 4];
+  const limited = (difficulty) => Math.min(Math.max(difficulty, 1), 10);
+  const retrievability = (days, stability) => (1 + FACTOR * days / stability) ** -W[20];
+  const interval = (stability) => Math.min(Math.max(1, Math.floor(stability / FACTOR * (RETENTION ** (-1 / W[20]) - 1) + 0.5)), LONGEST);
+  const firstDifficulty = (rating) => W[4] - Math.exp(W[5] * (rating - 1)) + 1;
+  function nextDifficulty(difficulty, rating) {
+    const moved = difficulty - W[6] * (rating - 3) * (10 - difficulty) / 9;
+    return limited(W[7] * firstDifficulty(EASY) + (1 - W[7]) * moved);
+  }
+  function nextStability({ stability, difficulty, last }, rating, now) {
+    if (now - last < 1) {
+      const change = Math.exp(W[17] * (rating - 3 + W[18])) * stability ** -W[19];
+      return stability * (rating === AGAIN ? change : Math.max(change, 1));
+    }
+    const recall = retrievability(now - last, stability);
+    if (rating === AGAIN) {
+      const kept = W[11] * difficulty ** -W[12] * ((stability + 1) ** W[13] - 1) * Math.exp(W[14] * (1 - recall));
+      return Math.min(kept, stability / Math.exp(W[17] * W[18]));
+    }
+    const factor = rating === HARD ? W[15] : rating === EASY ? W[16] : 1;
+    return stability * (1 + Math.exp(W[8]) * (11 - difficulty) * stability ** -W[9] * (Math.exp(W[10] * (1 - recall)) - 1) * factor);
+  }
   function review(card, grade, now) {
-    const first = card.interval === 0;
-    const interval = { again: 0, hard: first ? 1 : card.interval * 1.2, good: first ? 1 : card.interval * card.ease, easy: first ? card.ease : card.interval * card.ease * 1.3 }[grade];
-    const ease = Math.max(1.3, card.ease + { again: -0.2, hard: -0.15, good: 0, easy: 0.15 }[grade]);
-    const wait = interval ? Math.max(1, Math.floor(interval + 0.5)) : 0;
-    return { interval, ease, due: now + wait, answers: card.answers + 1, lapses: card.lapses + (grade === "again" && !first ? 1 : 0) };
+    const rating = GRADES.indexOf(grade) + 1, first = card.stability === 0;
+    const stability = first ? W[rating - 1] : nextStability(card, rating, now);
+    return {
+      stability: Math.max(stability, 0.001), difficulty: first ? limited(firstDifficulty(rating)) : nextDifficulty(card.difficulty, rating), last: now,
+      due: now + (rating === AGAIN ? 0 : interval(stability)), answers: card.answers + 1, lapses: card.lapses + (rating === AGAIN && !first ? 1 : 0),
+    };
+  }
+
+  /* A card kept by the first edition's rule, which had an interval and an ease: at 90 % the interval is the stability. */
+  function converted(card) {
+    if (!("interval" in card)) return card;
+    const { interval: days, due, answers, lapses } = card, rating = days ? 3 : AGAIN;
+    return { stability: days || W[0], difficulty: limited(firstDifficulty(rating)), last: due - (days ? Math.max(1, Math.floor(days + 0.5)) : 0), due, answers, lapses };
   }
 
   /* Kept are the cards that were answered, the number of new ones met on a day, and which chapters are asked. */
   let kept = { cards: {}, day: 0, met: 0, chapter: 0, ...read(KEY, {}) }, card = null, open = false, last = null;
+  for (const key of Object.keys(kept.cards)) kept.cards[key] = converted(kept.cards[key]);
   const keep = () => write(KEY, kept);
   const wanted = () => bank.cards.filter((one) => !kept.chapter || one.chapter === kept.chapter);
   function queue() {
@@ -59,7 +92,7 @@
     } else {
       const back = filled(el("div", { className: "w2s-back", tabIndex: -1 }), card.back);
       box.append(back, el("p", { className: "w2s-card-chapter" }, tools.link(card.page, `Chapter ${card.chapter}, ${titles.get(card.chapter)}`)));
-      place.replaceChildren(box, el("div", { className: "w2s-grades", role: "group", "aria-label": "How well did it come?" }, GRADES.map((grade, n) => {
+      place.replaceChildren(box, el("div", { className: "w2s-grades", role: "group", "aria-label": "How well did you recall it?" }, GRADES.map((grade, n) => {
         const after = review(state, grade, today()), button = el("button", { type: "button" }, `${n + 1} ${grade[0].toUpperCase()}${grade.slice(1)}: ${days(after.due - today())}`);
         button.addEventListener("click", () => answer(grade));
         return button;
@@ -91,7 +124,7 @@
     keep();
     show("All forgotten. ");
   });
-  window.w2sRepeat = { review, fresh };
+  window.w2sRepeat = { review, fresh, converted };
   line.tabIndex = -1;
   show();
 })();

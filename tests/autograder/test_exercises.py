@@ -150,7 +150,7 @@ EACH = ("Difficulty", "Time", "Paper")
 # in the second edition's form
 ITEMS = {
     number: ("Why.", *EACH)
-    for number in ("01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14")
+    for number in ("01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "16")
 }
 
 

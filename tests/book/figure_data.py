@@ -8,6 +8,7 @@ import torch
 from course.book.pages import adapted, letters, readings
 from course.book.pages.bank_plane import bank_moves
 from course.book.pages.models import page_model, page_vocabulary
+from course.book.review import repetition
 from reference_impl.corpora import rules
 from reference_impl.corpora.small_models import small_model
 from reference_impl.layers.masks import window_mask
@@ -1935,6 +1936,13 @@ DATA["proof-table"] = {
         }
         for name in ("first table", "second table")
     ]
+}
+DATA["memory-curve"] = {
+    "task": "Answer, and watch the curve become flatter.",
+    "w": list(repetition.W),
+    "goal": 0.9,
+    "start": ["good", "good", "again"],
+    "most": 8,
 }
 DATA["forgetting-curve"] = {
     "points": [[20, 0.6], [60, 0.45], [1440, 0.3], [43200, 0.2]],

@@ -1,6 +1,7 @@
 """The flashcards for other programs: Anki's own library reads the package."""
 
 import csv
+import json
 import re
 import sqlite3
 import zipfile
@@ -8,6 +9,7 @@ import zipfile
 import pytest
 
 from course.book.review import flashcards as deck
+from course.book.review import repetition as spacing
 from course.book.review.flashcards import DeckCard
 from course.book.review.repetition import NEW, review
 from tests.book.conftest import ROOT
@@ -140,18 +142,33 @@ def test_the_notes_have_a_paragraph_for_each_card_under_its_chapter():
     assert "<!--SR:" not in text
 
 
-def test_intervals_by_hand():
-    card, intervals = NEW, []
-    for _ in range(4):
-        card = review(card, "good", card.due)
-        intervals.append((card.interval, card.due))
-    assert intervals == [(1, 1), (2.5, 4), (6.25, 10), (15.625, 26)]
-    again = review(card, "again", 30)
-    assert (again.interval, again.due, again.lapses, round(again.ease, 2)) == (0, 30, 1, 2.3)
-    assert review(NEW, "again", 3).lapses == 0 and review(NEW, "easy", 0).interval == 2.5
+def test_memory_and_intervals_are_those_of_py_fsrs():
+    kept = json.loads((ROOT / "book" / "16-review" / "fsrs6.json").read_text(encoding="utf-8"))
+    assert tuple(kept["parameters"]) == spacing.W
+    for rows in kept["cards"]:
+        card = NEW
+        for day, rating, recall, stability, difficulty, wait in rows:
+            if card != NEW:
+                found = spacing.retrievability(day - card.last, card.stability)
+                assert found == pytest.approx(recall, rel=1e-9)
+            card = review(card, spacing.GRADES[rating - 1], day)
+            assert card.stability == pytest.approx(stability, rel=1e-9)
+            assert card.difficulty == pytest.approx(difficulty, rel=1e-9)
+            assert spacing.interval(card.stability) == wait
+            assert card.due == day + (wait if rating > 1 else 0)  # forgotten: again today
+    stabilities = kept["intervals"]["stability"]
+    for goal, waits in kept["intervals"]["by_retention"].items():
+        assert [spacing.interval(one, float(goal)) for one in stabilities] == waits
+
+
+def test_answers_and_lapses_are_counted():
+    card = review(review(NEW, "good", 0), "again", 30)
+    assert (card.answers, card.lapses, card.last, card.due) == (2, 1, 30, 30)
+    assert review(NEW, "again", 3).lapses == 0
     low = NEW
-    for _ in range(20):
-        low = review(low, "hard", 0)
-    assert low.ease == 1.3
+    for day in range(40):
+        low = review(low, "again", day)
+    assert low.difficulty <= 10 and low.stability >= 0.001
+    assert spacing.interval(1e9) == spacing.LONGEST
     with pytest.raises(ValueError, match="no grade 'fine'"):
         review(NEW, "fine", 0)

@@ -20,6 +20,7 @@ from course.book.build import stills
 from course.book.pages import bank_plane, letters, readings
 from course.book.pages.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.pages.models import write_scripts
+from course.book.review import repetition
 from reference_impl import corpora
 from reference_impl.corpora import sums
 from reference_impl.corpora.small_models import small_model
@@ -419,6 +420,9 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("proof-table", "select", "ArrowDown"),
             ("proof-table", "input:checked", "ArrowRight"),
             ("proof-table", "button >> nth=1", "Enter"),
+            ("memory-curve", "button:has-text('Good')", "Enter"),
+            ("memory-curve", "button:has-text('Undo')", "Enter"),
+            ("memory-curve", "input[type=range]", "ArrowLeft"),
             ("block-rounding", "input[type=range]", "End"),
             ("block-rounding", "input:checked >> nth=1", "ArrowRight"),
             ("block-rounding", "input:checked >> nth=2", "ArrowRight"),
@@ -1105,6 +1109,7 @@ def test_a_word_that_a_small_model_splits_stays_marked_at_its_last_piece(show):
         "block-sizes",
         "glass-gpu",
         "head-split",
+        "memory-curve",
         "position-kinds",
         "residual-stream",
         "score-by-position",
@@ -3035,6 +3040,21 @@ def test_sentences_are_found_by_word_verdict_and_chapter_and_guessed_before_they
         str(right),
         "3",
     )
+
+
+def test_a_curve_of_memory_has_the_stability_and_the_days_of_python(show):
+    page, data = show("memory-curve"), DATA["memory-curve"]
+    stage, card, grades = page.locator(".w2s-stage"), repetition.NEW, [*data["start"]]
+    for grade in ("easy", "hard", "good"):
+        page.get_by_role("button", name=f"{grade.title()}: ").click()
+        grades.append(grade)
+    for grade in grades:
+        card = repetition.review(card, grade, card.due)
+    assert stage.get_attribute("data-answers") == ",".join(grades)
+    assert float(stage.get_attribute("data-stability")) == pytest.approx(card.stability, abs=1e-4)
+    assert stage.get_attribute("data-due") == str(card.due)
+    page.get_by_role("button", name="Undo").click()
+    assert stage.get_attribute("data-answers") == ",".join(grades[:-1])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ claim has its place in the built book.
 import hashlib
 import re
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
@@ -12,8 +13,16 @@ from docutils.nodes import make_id
 
 from course.book.lint.prose import plain
 from course.book.pages.records import ROOT
-from course.book.review import ledger
-from course.book.review.coverage import OTHERS, Statement, address, statements, syllabus
+from course.book.review import ledger, source_guide
+from course.book.review.coverage import (
+    OTHERS,
+    Statement,
+    address,
+    gist,
+    ledger_table,
+    statements,
+    syllabus,
+)
 
 LISTS = (
     ROOT.parent / "shared"
@@ -120,6 +129,53 @@ def test_the_rows_are_those_of_the_syllabus():
 
 def test_every_claim_of_the_ledger_is_judged():
     assert list(ledger.by_number()) == list(range(1, 47))
+
+
+@pytest.mark.parametrize(
+    "says, told",
+    [
+        ("Verdict: wrong. " + 3 * "It has GELU, not a ReLU. ", "It has GELU, not a ReLU."),
+        ("Verdict: holds, by the count: 16 GB. Not more.", "16 GB. Not more."),
+        ("Verdict: holds with a condition. Condition. See Dao et al. [2022]. (A", "See Dao"),
+        ("The first half: holds. The second half: wrong.", "The first half: holds."),
+    ],
+)
+def test_a_verdict_is_followed_by_its_reason(says, told):
+    assert gist(says).startswith(told) and "(A" not in gist(says)
+
+
+def test_each_claim_stands_in_one_table():
+    whole = ledger_table().data
+    parts = [ledger_table(one).data for one in ((1, 2), (3, 4), range(5, 8), range(8, 17))]
+    for number in ledger.by_number():
+        assert f'id="claim-{number}"' in whole
+        assert sum(f'id="claim-{number}"' in part for part in parts) == 1
+    assert whole.count("<tr") - 1 == len(ledger.verdicts())
+
+
+def test_the_files_of_the_source_guide_are_there():
+    import transformers
+
+    assert source_guide.missing("ours", ROOT / "reference_impl") == []
+    if transformers.__version__ == source_guide.versions()["transformers"]:
+        assert source_guide.missing("transformers", Path(transformers.__file__).parent) == []
+    for row in source_guide.rows():
+        assert (ROOT / "book" / f"{row['page']}.md").is_file(), row["page"]
+    topics = source_guide.listed()["topics"]
+    shown = "".join(source_guide.guide(topic["topic"]).data for topic in topics)
+    assert shown.count('<th scope="row">') == len(source_guide.rows())
+
+
+def test_a_missing_file_or_name_of_a_system_is_named(tmp_path):
+    lacking = source_guide.missing("sglang", tmp_path)
+    assert len(lacking) == sum("sglang" in row for row in source_guide.rows())
+    cell = lacking[0].removeprefix("sglang: ")
+    path, name = cell.split(" ")
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(f"class Other{name}:\n    pass\n")
+    assert lacking[0] in source_guide.missing("sglang", tmp_path)
+    (tmp_path / path).write_text(f"class {name}(Other):\n    pass\n")
+    assert lacking[0] not in source_guide.missing("sglang", tmp_path)
 
 
 def test_pages_that_judge_the_same_claim_agree():

@@ -55,7 +55,7 @@ EQUIVALENT = {
         "0  =>  1": (
             "without a prompt: the first token is nobody's next, and its label is left out anyhow"
         ),
-        "0  =>  -1": "no place is below 0 or below -1",
+        "0  =>  -1": "no position is below 0 or below -1",
         "zip(inputs, ids)  =>  zip(ids, inputs)": (
             "two tokens differ or not, whichever is named first"
         ),

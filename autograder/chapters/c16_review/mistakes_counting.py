@@ -61,8 +61,8 @@ def _weigh(
     caught_by="gpt",
     loses=1.5,
     misconception=(
-        "You count GPT-2's output layer beside the embedding. They are the same numbers, stored"
-        " once."
+        "You count GPT-2's output layer in addition to the embedding. They are the same"
+        " parameters, stored once."
     ),
 )
 def _(*sizes):
@@ -150,7 +150,7 @@ def _(*sizes):
     "keys-of-K-numbers",
     caught_by="llama",
     loses=1.5,
-    misconception="Your keys have K numbers a token. They have K heads of C / H numbers.",
+    misconception="Your keys have K dimensions per token. They have K heads of dimension C / H.",
 )
 def _(*sizes):
     return _weigh(*sizes, narrow=lambda C, H, K: K)
@@ -217,8 +217,8 @@ def _(*sizes):
     caught_by="llama",
     loses=3,
     misconception=(
-        "You give all four a table of places. LLaMA and ModernBERT turn their queries and keys,"
-        " which takes no numbers."
+        "You give all four learned positions. LLaMA and ModernBERT rotate their queries and keys,"
+        " which takes no parameters."
     ),
 )
 def _(*sizes):

@@ -13,7 +13,7 @@ BLOCK, FALSE, TEST = "16.broken_block", "16.counterexamples", "16.test_attention
     replaces="wrong_line",
     caught_by="line",
     loses=1.5,
-    misconception="Line 3 is right: the mean is taken over the numbers of a token.",
+    misconception="Line 3 is right: the mean is taken over the dimensions of a token.",
 )
 def _():
     return 3
@@ -37,7 +37,7 @@ def _():
     replaces="wrong_line",
     caught_by="line",
     loses=1.5,
-    misconception="Line 7 is right: the shares of a query add up to 1 over the keys.",
+    misconception="Line 7 is right: the weights of a query add up to 1 over the keys.",
 )
 def _():
     return 7
@@ -125,8 +125,8 @@ def _(x, weights, heads):
     caught_by="repaired",
     loses=2.5,
     misconception=(
-        "You divide the scores by the root of the number of heads. It is the root of the numbers of"
-        " a head."
+        "You divide the scores by the root of the number of heads. It is the root of the head"
+        " dimension."
     ),
 )
 def _(x, weights, heads):
@@ -138,7 +138,7 @@ def _(x, weights, heads):
     "scale-without-root",
     caught_by="repaired",
     loses=2.5,
-    misconception="You divide the scores by the numbers of a head, without the root.",
+    misconception="You divide the scores by the head dimension, without the root.",
 )
 def _(x, weights, heads):
     return _block(x, weights, heads, scale=lambda C, heads: C / heads)
@@ -454,7 +454,7 @@ def _():
     "just-six",
     caught_by="top_p",
     loses=1,
-    misconception="Your five likeliest have 0.895 together: it is a matter of rounding.",
+    misconception="Your five most probable tokens have 0.895 together: it is a matter of rounding.",
 )
 def _():
     return _examples(top_p={"p": torch.tensor([0.2, 0.19, 0.18, 0.17, 0.155, 0.105])})
@@ -506,7 +506,7 @@ def _():
     "rotary-half-turn",
     caught_by="rotary",
     loses=1,
-    misconception="Your cosine is still falling: half a turn is about three places.",
+    misconception="Your cosine is still falling: half a rotation is about three positions.",
 )
 def _():
     return _examples(rotary={"x": torch.tensor([1.0, 0.0]), "places": [1, 3]})

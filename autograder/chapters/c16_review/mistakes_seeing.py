@@ -124,7 +124,7 @@ def _(kind, length, extra):
     "prefix-closed",
     caught_by="prefix",
     loses=1,
-    misconception="Your prefix has one token too many: places count from 0.",
+    misconception="Your prefix has one token too many: positions count from 0.",
 )
 def _(*asked):
     return _mask(*asked, prefix="closed")
@@ -163,8 +163,8 @@ def _(*asked):
     caught_by="window",
     loses=1,
     misconception=(
-        "Your window reaches `window` tokens back beside the token itself. It counts the token, so"
-        " it reaches one less."
+        "Your window reaches `window` tokens back in addition to the token itself. It counts the"
+        " token, so it reaches one less."
     ),
 )
 def _(*asked):
@@ -300,7 +300,7 @@ def _(*asked):
     caught_by="packed",
     loses=2,
     misconception=(
-        "You take the padding for one more document. Each of its places sees itself alone."
+        "You treat the padding as one more document. Each of its positions sees itself alone."
     ),
 )
 def _(*asked):
@@ -334,7 +334,7 @@ def _(*asked):
     "order-as-turns",
     caught_by="order",
     loses=1.5,
-    misconception="You take order[i] for the turn of place i. It is the place that is said i-th.",
+    misconception="You read order[i] as the turn of position i. It is the i-th position to come.",
 )
 def _(*asked):
     return _mask(*asked, order="as it is")
@@ -346,8 +346,8 @@ def _(*asked):
     caught_by="order",
     loses=1.5,
     misconception=(
-        "Your places do not see themselves. That was chapter 7's stream of queries; here a place"
-        " sees itself."
+        "Your positions do not see themselves. That was chapter 7's query stream; here a"
+        " position sees itself."
     ),
 )
 def _(*asked):
@@ -359,7 +359,7 @@ def _(*asked):
     "order-after",
     caught_by="order",
     loses=1.5,
-    misconception="Your places see those that are said after them.",
+    misconception="Your positions see those that come after them in the order.",
 )
 def _(*asked):
     return _mask(*asked, transposed=("order",))
@@ -458,7 +458,7 @@ def _(*asked):
     "shifted-twice",
     caught_by="causal",
     loses=2.5,
-    misconception="You shift twice: at place t the token t + 2 is asked.",
+    misconception="You shift twice: the label of position t is token t + 2.",
 )
 def _(*asked):
     return _labels(*asked, shift="twice")
@@ -518,7 +518,7 @@ def _(*asked):
     "loss-on-all",
     caught_by="masked",
     loses=1.5,
-    misconception="You ask for every token of a masked text. Only chosen places have a label.",
+    misconception="You give every token of a masked text a label. Only chosen positions have one.",
 )
 def _(*asked):
     return _labels(*asked, all_asked=True)
@@ -544,7 +544,7 @@ def _(*asked):
     caught_by="masked",
     loses=1.5,
     misconception=(
-        "You look for chosen tokens by their id: another place with the same id is asked, too."
+        "You find chosen tokens by their id: another position with that id gets a label as well."
     ),
 )
 def _(*asked):
@@ -556,7 +556,7 @@ def _(*asked):
     "labels-of-the-new",
     caught_by="masked",
     loses=1.5,
-    misconception="Your labels are what the place has become. They are what stood there.",
+    misconception="Your labels are the replaced tokens. They should be the original ones.",
 )
 def _(kind, ids, extra):
     inputs, labels = _labels(kind, ids, extra)
@@ -573,7 +573,7 @@ def _(kind, ids, extra):
     caught_by="replaced",
     loses=1,
     misconception=(
-        "You give every chosen place a 1. Where the same token was drawn nothing was replaced: 0."
+        "You give every chosen position a 1. Where the same token was drawn, the label is 0."
     ),
 )
 def _(*asked):
@@ -598,8 +598,8 @@ def _(kind, ids, extra):
     caught_by="replaced",
     loses=1,
     misconception=(
-        "You ask the discriminator at chosen places only. It is asked at all of them: that is"
-        " ELECTRA's gain."
+        "You give labels to chosen positions only. The discriminator has one at every position:"
+        " that is ELECTRA's gain."
     ),
 )
 def _(kind, ids, extra):

@@ -191,8 +191,8 @@ WORTHLESS = {
             )
         ),
         (
-            "the two likeliest tokens of a row are nearer than 0.01: a tie would decide what is "
-            "guessed"
+            "the two most probable tokens of a row are nearer than 0.01: a tie would decide what "
+            "is predicted"
         ): lambda one, other, right: top_tie(one, other),
         "`one` should be the model with the smaller loss, by 0.01 at least": (
             lambda one, other, right: loss_of(other, right) - loss_of(one, right) < NEAR - 1e-7
@@ -217,14 +217,14 @@ CLEARLY = {
 }
 CAUSES = {
     "beam": (
-        "A beam of three finds the likeliest text here. It can miss one only by dropping its first"
-        " word: that of the likeliest text should come fourth or later, and its sequel should make"
-        " up for it."
+        "A beam of three finds the most probable text here. It misses it only by dropping its"
+        " first word: that word should rank fourth or later, and its continuation should make up"
+        " for it."
     ),
     "wider": (
-        "With a beam of two the text that is found is as likely as the greedy one here. The greedy"
-        " beginning has to be kept alone and dropped by the wider beam: after two words, two other"
-        " beginnings should be likelier, and their sequels poor."
+        "With a beam of two the text that is found is as probable as the greedy one here. The wider"
+        " beam has to drop the greedy prefix: after two words, two other prefixes should be more"
+        " probable, and their continuations poor."
     ),
     "top_p": (
         "Five tokens are enough for 0.9 here. The flatter the distribution, the more tokens top-p"

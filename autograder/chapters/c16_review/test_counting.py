@@ -108,8 +108,8 @@ def test_a_gpt(student, rng):
         student,
         rng,
         "gpt",
-        "GPT-2: tokens and places; in each block four matrices C by C, up and down, all with a"
-        " bias, and two norms with weight and bias; behind the blocks one more norm. The output"
+        "GPT-2: tokens and positions; in each block four matrices C by C, up and down, all with a"
+        " bias, and two norms with weight and bias; after the blocks one more norm. The output"
         " layer is the embedding, which is counted already.",
     )
 
@@ -120,7 +120,7 @@ def test_a_bert(student, rng):
         student,
         rng,
         "bert",
-        "BERT: tokens, places, two segments and a norm behind their sum; blocks as GPT's; behind"
+        "BERT: tokens, positions, two segments and a norm after their sum; blocks as GPT's; after"
         " them no norm, but the pooler, C by C with a bias.",
     )
 
@@ -131,9 +131,9 @@ def test_a_llama(student, rng):
         student,
         rng,
         "llama",
-        "LLaMA: no places and no biases; keys and values for K heads of C / H numbers; gate, up and"
-        " down; norms of C weights, two a block and one behind; an output layer of V by C of its"
-        " own.",
+        "LLaMA: no positions and no biases; keys and values for K heads of dimension C / H; gate,"
+        " up and down; norms of C weights, two per block and one at the end; an output layer of V"
+        " by C of its own.",
     )
 
 
@@ -143,9 +143,9 @@ def test_a_modernbert(student, rng):
         student,
         rng,
         "modernbert",
-        "ModernBERT: no places and no biases; tokens and a norm; four matrices C by C, gate, up and"
-        " down; norms of C weights, two a block but one in the first, and one behind; no output"
-        " layer.",
+        "ModernBERT: no positions and no biases; tokens and a norm; four matrices C by C, gate, up"
+        " and down; norms of C weights, two per block but one in the first, and one at the end; no"
+        " output layer.",
     )
 
 
@@ -265,8 +265,8 @@ def test_a_row_of_the_embedding_for_each_new_token(student, rng):
         student,
         rng,
         "embedding_bytes",
-        "One row of C numbers for each of the B · T new tokens: not the whole table, and none for"
-        " tokens that were read before.",
+        "One vector of dimension C for each of the B · T new tokens: not the whole embedding, and"
+        " none for cached tokens.",
     )
 
 
@@ -276,8 +276,8 @@ def test_keys_and_values_are_read_and_written(student, rng):
         student,
         rng,
         "cache_bytes",
-        "Of each token a key and a value of K · D numbers in each layer: S of each text are read"
-        " and T are written.",
+        "Each token has a key and a value of dimension K · D in each layer: S per sequence are"
+        " read and T are written.",
     )
     expect(
         set(expect(student.step_bytes(*HAND)).is_a(dict))

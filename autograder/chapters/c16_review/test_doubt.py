@@ -91,7 +91,7 @@ counterexamples = exercise(
     function="counterexamples",
     points=6,
     kind="counterexample",
-    see="16-review/ledger#by-hand-one-sentence-one-test",
+    see="16-review/ledger#by-hand-one-claim-one-test",
     withhold=OURS | LIBRARIES,
 )
 

@@ -130,8 +130,8 @@ def test_a_window_counts_the_token_itself(student, rng):
 @seven_masks.stage("global", points=1.5)
 def test_global_tokens_see_and_are_seen(student, rng):
     rule = (
-        "Tokens at most `side` away are seen, before and behind. A place of `places` has its whole"
-        " row True and its whole column too."
+        "Tokens at most `side` away are seen, before and after. A position of `places` has its"
+        " whole row and its whole column True."
     )
     for length, side, places in (
         (6, 1, [3]),
@@ -156,7 +156,7 @@ def test_global_tokens_see_and_are_seen(student, rng):
         ask_mask(student, "global", length, rule, side=side, places=places)
     places = sorted(distinct(rng, 40, 300), reverse=True)
     ask_mask(
-        student, "global", 300, f"{rule} There may be many such places.", side=2, places=places
+        student, "global", 300, f"{rule} There may be many such tokens.", side=2, places=places
     )
 
 
@@ -177,8 +177,8 @@ def test_documents_are_apart_and_padding_sees_itself(student, rng):
     ):
         ask_mask(student, "packed", length, rule, lengths=lengths)
     rule = (
-        "Behind the last document is padding: such a place sees itself and nothing else, so that"
-        " its row is not empty, and nobody else sees it."
+        "After the last document is padding: such a position sees itself and nothing else, so that"
+        " its row is not empty, and no other position sees it."
     )
     for length, lengths in (
         (6, [2, 3]),
@@ -201,8 +201,8 @@ def test_documents_are_apart_and_padding_sees_itself(student, rng):
 @seven_masks.stage("order", points=1.5)
 def test_an_order_says_who_came_before(student, rng):
     rule = (
-        "Place order[0] is said first: a place sees itself and the places that stand before it in"
-        " `order`, which says who comes n-th and not when a place comes."
+        "Position order[0] comes first: a position sees itself and those before it in `order`,"
+        " which lists who comes n-th, and not when a position comes."
     )
     for order in (
         [2, 0, 3, 1, 5, 4],
@@ -301,7 +301,7 @@ def one_changed_by_look() -> list[tuple[list[int], list[int]]]:
 @make_labels.stage("causal", points=1)
 def test_each_place_says_the_next_token(student, rng):
     rule = (
-        "The model reads all tokens but the last, and at each place says the token that comes next:"
+        "The model reads all tokens but the last, and at each position predicts the next token:"
         " the labels are all tokens but the first. They are shifted once."
     )
     for ids in (HAND, [5], [5, 6], [6, 5], [0, 0, 0], SAME, *texts(rng), [5]):
@@ -347,8 +347,8 @@ def test_the_prompt_is_read_and_not_learned(student, rng):
 @make_labels.stage("masked", points=1.5)
 def test_chosen_places_are_asked_whatever_stands_there(student, rng):
     rule = (
-        "Each chosen place holds what it becomes, which may be another token or the same one, and"
-        " has the old token as its label. All other labels are -100."
+        "Each chosen position holds what it becomes, which may be another token or the same one,"
+        " and has the original token as its label. All other labels are -100."
     )
     for ids, chosen, becomes in (
         (HAND, [1, 2, 4], [9, 13, 77]),
@@ -377,8 +377,8 @@ def test_chosen_places_are_asked_whatever_stands_there(student, rng):
 @make_labels.stage("replaced", points=1)
 def test_each_place_says_whether_it_is_another_token(student, rng):
     rule = (
-        "Every place has a label: 1 where another token stands than before, and 0 where it is the"
-        " same, be it that nothing was chosen there or that the same token was drawn."
+        "Every position has a label: 1 where the token differs from the original, and 0 where it is"
+        " the same, whether nothing was chosen there or the same token was drawn."
     )
     for ids, chosen, becomes in (
         (HAND, [1, 2, 4], [9, 13, 77]),

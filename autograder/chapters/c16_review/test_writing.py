@@ -121,17 +121,17 @@ short_answer(
         Sample(
             "Half",
             "Library: ModernBERT, 149 million parameters, the vectors of two million abstracts are"
-            " computed once. Museum: a small LLaMA with few key heads; SmolLM2 keeps 23,040 bytes a"
-            " token in 16 bits, so 40 visitors with 8,000 tokens need 7 GB. Court: a decoder such"
-            " as GPT, because it can do everything.",
+            " computed once. Museum: a small LLaMA with few KV heads; SmolLM2 caches 23,040 bytes"
+            " per token in 16 bits, so 40 visitors with 8,000 tokens need 7 GB. Court: a decoder"
+            " such as GPT, because it can do everything.",
             {"three choices": 1.5, "three numbers": 1},
             "The third has no number; nothing says what would change the choice.",
         ),
         Sample(
             "Good",
             "Library: an encoder. Two million vectors are made once, and a question costs one pass"
-            " of 110 million parameters. Museum: a decoder with a cache; with 30 layers, 3 key"
-            " heads of 64 and 16 bits a token keeps 23,040 bytes, so 40 times 8,000 tokens fit in"
+            " of 110 million parameters. Museum: a decoder with a cache; with 30 layers, 3 KV"
+            " heads of 64 and 16 bits, a token takes 23,040 bytes, so 40 times 8,000 tokens fit in"
             " 7.4 GB. Court: encoder and decoder: the source is read once with both sides in sight,"
             " and a causal mask would leave only 52 % of the pairs of 32 tokens. I would take a"
             " decoder there if translations were under 5 % of its work.",
@@ -144,8 +144,8 @@ short_answer(
             "1. An encoder for vectors: 109,482,240 parameters run once an abstract, at night; at a"
             " question only its 12 tokens are read. I would put BM25 before it and keep both if the"
             " nDCG of the vectors alone were not at least 0.05 higher. 2. A decoder, since each"
-            " answer depends on all that was said: and one with grouped heads. LLaMA-7B keeps 512"
-            " KiB a token, 40 visitors with 8,000 tokens would need 156 GiB; with 8 key heads of 32"
+            " answer depends on the whole conversation: and one with grouped heads. LLaMA-7B caches"
+            " 512 KiB per token, 40 visitors with 8,000 tokens need 156 GiB; with 8 KV heads of 32"
             " it is a quarter. 3. T5's kind. 200,000 pairs are few, so I start from a trained one;"
             " its encoder sees the whole sentence, where a causal mask leaves half of the pairs,"
             " 528 of 1,024 for 32 tokens.",

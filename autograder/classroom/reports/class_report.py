@@ -9,6 +9,7 @@ left out of both.
 
 import os
 from collections import Counter
+from math import sqrt
 from pathlib import Path
 from statistics import correlation, median
 from urllib.parse import quote
@@ -24,6 +25,7 @@ from autograder.classroom.gradebook.grades import (
     troubles,
     waiting_answers,
 )
+from autograder.classroom.reports.exercise_statistics import exercise_statistics
 from autograder.classroom.reports.feedback import feedback_path
 from autograder.classroom.reports.html_pages import assignment_title, render
 from autograder.classroom.reports.item_analysis import cost, doubts
@@ -79,6 +81,8 @@ def write_report(
         manual=sum(graded.needs_manual_grading for _, graded in rows),
         written=sum(table["written"] for table in tables),
         items=items,
+        exercises=exercise_statistics(read) if len(read) > 1 else [],
+        error=1 / sqrt(max(1, len(read) - 1)),
         links=links,
         doubts=doubts(read, items),
         cost=cost([verdict for verdict, _ in rows]),
@@ -139,6 +143,7 @@ def figures(rows: Rows, assignment: Assignment, left_out: dict[str, str] | None 
             {key: item[key] for key in ("exercise", "name", "points", "share", "discrimination")}
             for item in items
         ],
+        "exercises": exercise_statistics(read),
         "misconceptions": misconceptions(read),
         "doubts": [
             {

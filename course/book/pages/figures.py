@@ -184,6 +184,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "grammar-walk": {"examples", "vocabulary", "forms"},
     "judged-sentences": {"rows", "asked"},
     "proof-table": {"tables"},
+    "memory-curve": {"task", "w", "goal", "start", "most"},
     "forgetting-curve": {"points", "law", "best", "start", "half"},
 }
 ANSWERS = {

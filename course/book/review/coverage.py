@@ -3,7 +3,8 @@ with its place in the book.
 
     statements()                        book/16-review/statements.yml, one entry a statement
     statement_table(0)                  those of the first set of notes, as a table with links
-    ledger_table()                      the claims of the ledger, from course.book.review.ledger
+    ledger_table([1, 2])                the claims that these chapters judge, from
+                                        course.book.review.ledger
     listed(rows)                        rows for the figure judged-sentences
 
 An entry has the sentence as told, and either the number of a claim, whose verdict the page that
@@ -23,7 +24,7 @@ from IPython.display import HTML
 
 from course.book.pages.records import ROOT, beside
 from course.book.review.exercise_table import section_title
-from course.book.review.ledger import KINDS, Judged, by_number
+from course.book.review.ledger import KINDS, Judged, by_number, verdicts
 
 OTHERS = ("shown", "opinion")  # a definition, a heading, a picture; what no code can judge
 FOLDER = ROOT / "book" / "16-review"
@@ -112,21 +113,50 @@ def statement_table(notes: int) -> HTML:
     return _table(("line", "as told", "verdict here", "where"), body)
 
 
-def ledger_table() -> HTML:
-    """The claims of the ledger: number, sentence, verdict, and the page whose code gives it."""
+def ledger_table(chapters: Iterable[int] = range(1, 17)) -> HTML:
+    """The claims that these chapters settle: number, sentence, verdict with its reason, and page.
+
+    Those of the ledger come first; a claim that several pages judge has a row for each.
+    """
+    wanted, numbered = set(chapters), by_number()
     rows = [
-        (number, f"claim-{number}" + (f"-{place}" if place else ""), box)
-        for number, boxes in by_number().items()
+        (f"claim-{number}" + (f"-{place}" if place else ""), box)
+        for number, boxes in numbered.items()
         for place, box in enumerate(boxes)
+        if int(boxes[-1].page[:2]) in wanted
     ]
-    body = "".join(
-        f'<tr id="{name}"><td'
-        f' class="text-right">{number}</td><td>{escape(box.told)}</td>'
-        f"<td>{_mark(box.verdict)}</td><td>{_link(box.page, box.section)}</td>"
-        f"<td>{'a cell' if box.code else 'a paper'}</td></tr>"
-        for number, name, box in rows
+    others = [one for one in verdicts() if one.number is None and int(one.page[:2]) in wanted]
+    body = "".join(_claim_row(name, box) for name, box in [*rows, *(("", one) for one in others)])
+    return _table(("no.", "claim", "verdict", "where", "judged by"), body)
+
+
+def _claim_row(name, box):
+    cells = (
+        escape(box.told),
+        f"{_mark(box.verdict)}: {escape(gist(box.says))}",
+        _link(box.page, box.section),
+        "code" if box.code else "a paper",
     )
-    return _table(("claim", "as told", "verdict", "where", "given by"), body)
+    return (
+        f'<tr id="{name}">' if name else "<tr>"
+    ) + f'<td class="text-right">{box.number or ""}</td><td>{"</td><td>".join(cells)}</td></tr>'
+
+
+def gist(says: str) -> str:
+    """What a box says after its verdict: whole sentences, of seventy characters or a little more.
+
+    A verdict that goes on in its sentence, as in "wrong beyond the first merges", is cut off too.
+    """
+    kinds = "|".join(sorted(KINDS, key=len, reverse=True))
+    found, text = re.match(rf"Verdict: (?:{kinds}).*?(?<!et al)[.:] ", says), ""
+    rest = says[found.end() :] if found else says
+    for sentence in re.split(
+        r"(?<!et al)(?<=[.!?])\s+(?=[A-Z“(])", rest.replace("Condition. ", "")
+    ):
+        if len(text) >= 70 or sentence.startswith("("):
+            break
+        text = f"{text} {sentence}".strip()
+    return text[:1].upper() + text[1:]
 
 
 def listed(rows: Iterable[Statement | Judged]) -> list[dict[str, Any]]:
@@ -179,7 +209,7 @@ def syllabus_table() -> HTML:
 def _table(heads, body):
     head = "".join(
         f'<th scope="col"'
-        f"{' class=text-right' if name in ('line', 'claim', 'chapter') else ''}>{name}</th>"
+        f"{' class=text-right' if name in ('line', 'no.', 'chapter') else ''}>{name}</th>"
         for name in heads
     )
     return HTML(f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')

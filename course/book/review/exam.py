@@ -136,8 +136,9 @@ class Numbers:
 
 
 def draw_exam(bank: Sequence[Item], plan: dict[int, int], seed: int) -> list[Asked]:
-    """The sheet of number `seed`: of each chapter its share, half of it written for the exam
-    (rounded up), in mixed order.
+    """The exam with the number `seed`: each chapter's share, in random order.
+
+    Half of it, rounded up, was written for the exam.
     """
     numbers, chosen = Numbers(seed), []
     for chapter, many in sorted(plan.items()):

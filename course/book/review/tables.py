@@ -4,8 +4,8 @@ checked.
     tables()                            all of them; ProofError for a cell without a proof, or with
                                         one that fails
     shown("norms")                      one as HTML: each cell links its proof
-    for_figure()                        the data of the figure proof-table
-    kinds()                             how many cells are counted, measured, judged and cited
+    for_figure(CLASSIC)                 the data of the figure proof-table
+    kinds(RECENT)                       how many cells are counted, measured, judged and cited
 
 A proof is an expression over the models of reference_impl that is computed here, a value of a
 record, a claim of the ledger, or a paper with the place in it. The text of a cell takes the value;
@@ -15,6 +15,7 @@ no number of ours is typed into a table.
 import re
 import statistics
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from html import escape
@@ -24,6 +25,7 @@ import torch
 import yaml
 from IPython.display import HTML
 
+from course.book.pages.configurations import MODELS
 from course.book.pages.records import ROOT, beside, record
 from course.book.review.coverage import address
 from course.book.review.ledger import by_number
@@ -33,7 +35,20 @@ from reference_impl.models.bert import Bert, BertConfig
 from reference_impl.models.gpt import GPT, GPT1, GPT2_SMALL
 from reference_impl.models.modernbert import ModernBert, ModernBertConfig
 from reference_impl.models.t5 import T5Config
+from reference_impl.weights.small_floats import E2M1
 
+CLASSIC = (
+    "bert-and-gpt",
+    "bert-and-modernbert",
+    "static-and-contextual",
+    "tokenizers",
+    "positions",
+    "norms",
+    "heads-of-keys",
+    "ways-to-compute",
+    "batching",
+)
+RECENT = ("open-models", "what-is-cached", "number-formats", "post-training", "draft-tokens")
 ONE_OF = ("count", "record", "claim", "paper")
 LETTER = {"counted": "C", "measured": "M", "judged": "V", "cited": "P"}
 
@@ -88,6 +103,8 @@ NAMES = {
     "ModernBert": ModernBert,
     "ModernBertConfig": ModernBertConfig,
     "T5Config": T5Config,
+    "MODELS": MODELS,
+    "E2M1": E2M1,
     "mean": statistics.fmean,
     "median": statistics.median,
     "by": lambda rows, key, value: next(row for row in rows if row[key] == value),
@@ -188,9 +205,10 @@ def _references():
     return (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
 
 
-def kinds() -> Counter:
-    """How many cells there are of each kind of proof."""
-    return Counter(one.kind for table in tables() for _, cells in table.rows for one in cells)
+def kinds(names: Collection[str]) -> Counter:
+    """How many cells of these tables there are of each kind of proof."""
+    chosen = [table for table in tables() if table.id in names]
+    return Counter(one.kind for table in chosen for _, cells in table.rows for one in cells)
 
 
 def shown(name: str) -> HTML:
@@ -212,9 +230,9 @@ def shown(name: str) -> HTML:
     return HTML(f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
 
 
-def for_figure() -> list[dict[str, Any]]:
-    """The tables as data: id, title, columns, rows of cells with text, kind, proof, address and the
-    numbers in the text.
+def for_figure(names: Collection[str]) -> list[dict[str, Any]]:
+    """The tables with these ids as data: id, title, columns, rows of cells with text, kind, proof,
+    address and the numbers in the text.
     """
     return [
         {
@@ -239,6 +257,7 @@ def for_figure() -> list[dict[str, Any]]:
             ],
         }
         for table in tables()
+        if table.id in names
     ]
 
 

@@ -213,3 +213,5 @@ def test_the_figures_of_the_report_can_be_read_by_a_program(graded, capsys):
     assert 3 < memory["ada"] < 150 and memory["ada"] + 190 < memory["bo"] < memory["ada"] + 260
     page = (graded / "report" / f"{NAME}.html").read_text()
     assert f"{memory['bo']:,.0f} MiB" in page
+    [item] = said["exercises"]
+    assert (item["students"], item["complete"]) == (2, 0.5) and "Exercise by exercise" in page
