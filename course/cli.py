@@ -27,6 +27,7 @@ COMMANDS = {
     "check": "run the checks of an exercise on your notebook",
     "hint": "open the next hint of an exercise",
     "validate": "see what the grader will see of your notebook, before you submit it",
+    "viva": "ask three questions about each function that somebody wrote",
     "package": "put your functions that pass into your own package, word2serve_me",
     "generate-assignment": "make the student notebooks in exercises/ from solutions/",
     "release-assignment": "put an assignment into an archive for students",

@@ -1,0 +1,107 @@
+"""Questions on whole notebooks, in the sandbox, by the command, and of hostile code."""
+
+import json
+import random
+
+import nbformat
+import pytest
+
+from autograder.authoring.implementations import reference
+from autograder.authoring.solution_sources import reference_sources
+from autograder.checks.protocol import LocalStudent
+from autograder.grading.assignment import load_assignment
+from autograder.grading.grade import sandboxes
+from autograder.sandbox.api.cells import Cell
+from autograder.viva.ask import ask_all, draws, functions_of, recorder_cell
+from course.cli import main
+
+GARBAGE = """
+import builtins
+class Liar(dict):
+    pass
+def analogy(matrix, a, b, c):
+    return 0
+import ast
+ast.parse = lambda *given: None
+"""
+
+
+@pytest.fixture(scope="module")
+def first():
+    return load_assignment("01")
+
+
+@pytest.fixture(scope="module")
+def notebook(first, tmp_path_factory):
+    sources, made = reference_sources(first), nbformat.from_dict(first.pristine)
+    for cell in made.cells:
+        id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        if cell.cell_type == "code" and id in sources:
+            cell.source = sources[id]
+    path = tmp_path_factory.mktemp("viva") / f"{first.name}.ipynb"
+    nbformat.write(made, path)
+    return path
+
+
+def said(capsys, *words):
+    code = main(["viva", *map(str, words)])
+    return code, capsys.readouterr().out
+
+
+def test_every_function_of_a_solved_notebook_gets_three_questions(notebook, capsys):
+    code, out = said(capsys, "01", notebook, "--json")
+    asked = json.loads(out)
+    assert code == 0 and len(asked) == 8
+    assert {one["exercise"]: len(one["questions"]) for one in asked if one["questions"]} == {
+        one["exercise"]: 3 for one in asked
+    }
+    again = json.loads(said(capsys, "01", notebook, "--json")[1])
+    other = json.loads(said(capsys, "01", notebook, "--json", "--seed", "2")[1])
+    assert asked == again != other
+
+
+def test_the_key_marks_an_answer_for_each_question(notebook, capsys):
+    out = said(capsys, "01", notebook, "--key")[1]
+    plain = said(capsys, "01", notebook)[1]
+    assert out.count("answer: ") == 24 and "answer: " not in plain
+
+
+def test_an_empty_notebook_has_no_questions(first, tmp_path, capsys):
+    path = tmp_path / f"{first.name}.ipynb"
+    nbformat.write(first.pristine, path)
+    code, out = said(capsys, "01", path)
+    assert code == 1 and "1." not in out
+
+
+def test_code_that_breaks_the_recorder_gets_a_reason_and_nobody_else_does(first):
+    exercises = [one for one in functions_of(first) if one.function == "analogy"]
+    with sandboxes(first) as pool:
+        with pool.open_student([Cell(None, GARBAGE), recorder_cell()]) as student:
+            sources = {exercises[0].id: GARBAGE}
+            asked = ask_all(exercises, student, sources, draws(exercises, "a", b"s"))
+    assert [one.questions for one in asked] == [()] and asked[0].reason
+
+
+class Sends:
+    """A student whose process answers with something else than a record."""
+
+    def __init__(self, student, value):
+        self._student, self._value = student, value
+
+    def __getattr__(self, name):
+        return getattr(self._student, name)
+
+    def perform(self, request):
+        returned = self._student.perform(request)
+        if request.name.startswith("w2s_"):
+            return type(returned)(self._value)
+        return returned
+
+
+@pytest.mark.parametrize("value", [None, 7, {}, {"lines": 3}, [["x"]], {"lines": {}, "seen": []}])
+def test_a_record_that_is_none_is_a_reason(first, notebook, value):
+    exercises = [one for one in functions_of(first) if one.function == "analogy"]
+    student = Sends(LocalStudent(dict(reference("01"))), value)
+    id = exercises[0].id
+    asked = ask_all(exercises, student, {id: "x = 1"}, {id: random.Random(1)})
+    assert asked[0].reason and not asked[0].questions
