@@ -148,7 +148,9 @@ def card(assignment, id: str) -> str:
 
 EACH = ("Difficulty", "Time", "Paper")
 # in the second edition's form
-ITEMS = {number: ("Why.", *EACH) for number in ("01", "02", "03", "04", "05", "08", "09", "12", "13")}
+ITEMS = {
+    number: ("Why.", *EACH) for number in ("01", "02", "03", "04", "05", "08", "09", "12", "13")
+}
 
 
 @each_assignment
