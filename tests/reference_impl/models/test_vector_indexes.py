@@ -35,9 +35,7 @@ def test_an_inverted_file_is_exact_with_all_lists_and_cheaper_with_few(vectors):
 
 def test_a_graph_finds_more_with_a_larger_width_and_compares_a_part(vectors):
     graph = NavigableGraph(vectors, links=6, width=30)
-    narrow, wide = (
-        recall(lambda q, w=w: graph.search(q, 10, w), vectors) for w in (10, 60)
-    )
+    narrow, wide = (recall(lambda q, w=w: graph.search(q, 10, w), vectors) for w in (10, 60))
     assert narrow[0] <= wide[0] and wide[0] > 0.97 and narrow[1] < wide[1] < 300
 
 
