@@ -148,10 +148,7 @@ def card(assignment, id: str) -> str:
 
 EACH = ("Difficulty", "Time", "Paper")
 # in the second edition's form
-ITEMS = {
-    number: ("Why.", *EACH)
-    for number in ("01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "16")
-}
+ITEMS = {f"{number:02}": ("Why.", *EACH) for number in range(1, 17) if number != 15}
 
 
 @each_assignment

@@ -498,8 +498,7 @@ def _(q, k, v, cu, window):
     caught_by="apart",
     loses=7,
     misconception=(
-        "You hide after the softmax: then the weights of what is seen do not add up to"
-        " 1."
+        "You hide after the softmax: then the weights of what is seen do not add up to 1."
     ),
 )
 def _(q, k, v, cu, window):
