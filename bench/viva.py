@@ -18,6 +18,7 @@ from autograder.authoring.implementations import reference
 from autograder.authoring.solution_sources import has_source, reference_sources, with_function
 from autograder.checks.mistakes.registry import alternatives_of
 from autograder.checks.protocol import LocalStudent
+from autograder.grading.assignment import load_assignment
 from autograder.viva.ask import Asked, ask_all, draws, functions_of, recorder_cell
 
 
@@ -51,7 +52,7 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__.split("\n", 1)[0]).parse_args()
     made = [
         asked_of(assignment, exercise, source)
-        for assignment in assignments()
+        for assignment in map(load_assignment, (one.number for one in assignments()))
         for exercise, source in answers(assignment)
     ]
     counts = Counter(len(one.questions) for one in made)
