@@ -20,6 +20,7 @@ import sys
 import torch
 
 MOST_STEPS = 20_000
+MOST_CHANGED = 5_000  # lines that a changed function may run
 MOST_VISITS = 200  # of one expression
 SHOWN = 60  # characters of an expression
 PURE = (ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.Compare, ast.UnaryOp)
@@ -61,8 +62,9 @@ def w2s_record(source: str, name: str, args: tuple) -> dict:
 def w2s_changed(source: str, name: str, args: tuple) -> list:
     """[line, old statement, new statement, outcome] of each small change of the function.
 
-    outcome: "same", "values", "shape" or "error". A change whose outcome differs
-    between the changed tree and its printed text is left out.
+    outcome: "same", "values", "shape" or "error". Left out are changes after which the
+    function does not end soon, and those whose outcome differs between the changed tree
+    and its printed text.
     """
     before = _call(source, name, args)
     found = []
@@ -71,7 +73,7 @@ def w2s_changed(source: str, name: str, args: tuple) -> list:
             _outcome(before, tree, name, args),
             _outcome(before, ast.parse(ast.unparse(tree)), name, args),
         }
-        if len(outcomes) == 1:
+        if len(outcomes) == 1 and outcomes != {"endless"}:
             found.append([line, old, new, outcomes.pop()])
     return found
 
@@ -363,6 +365,8 @@ def _unchain(statement: ast.stmt, call: ast.Call) -> None:
 def _outcome(before, tree: ast.Module, name: str, args: tuple) -> str:
     try:
         after = _call(ast.fix_missing_locations(tree), name, args)
+    except TooLong:
+        return "endless"
     except Exception:
         return "error"
     if describe(before) != describe(after) and "text" not in describe(before):
@@ -370,8 +374,32 @@ def _outcome(before, tree: ast.Module, name: str, args: tuple) -> str:
     return "same" if _same(before, after) else "values"
 
 
+class TooLong(Exception):
+    """A changed function that runs more lines than any that is asked about."""
+
+
 def _call(source, name: str, args: tuple):
-    return _names(source, "<changed>")[name](*copy.deepcopy(args))
+    """What the function returns. Raises TooLong after MOST_CHANGED lines of its cell."""
+    filename = f"<changed {name}>"
+    function = _names(source, filename)[name]
+    left = MOST_CHANGED
+
+    def each(frame, event, _):
+        nonlocal left
+        if frame.f_code.co_filename != filename:
+            return None
+        left -= event == "line"
+        if left < 0:
+            raise TooLong
+        return each
+
+    arguments = copy.deepcopy(args)
+    before = sys.gettrace()
+    sys.settrace(each)
+    try:
+        return function(*arguments)
+    finally:
+        sys.settrace(before)
 
 
 def _same(one, other) -> bool:

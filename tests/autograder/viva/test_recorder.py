@@ -90,6 +90,16 @@ def test_an_endless_loop_ends():
         w2s_record(source, "loop", (1,))
 
 
+def test_a_change_that_makes_a_loop_endless_is_left_out():
+    source = (
+        "def below(x):\n    found = []\n    while x > 0:\n        found.append(x)\n"
+        "        x = x - 2\n    return len(found)\n"
+    )
+    changes = w2s_changed(source, "below", (6,))
+    assert [new for _, _, new, _ in changes if new == "x = x - 3"]
+    assert not [new for _, _, new, _ in changes if new == "x = x + 2"]
+
+
 @pytest.mark.parametrize(
     ("value", "described"),
     [
