@@ -141,7 +141,7 @@ def _expressions(function: ast.FunctionDef) -> list:
     found = []
     for statement in _watched(function).values():
         found += _inside(statement.test if isinstance(statement, ast.If) else statement)
-    return [one for one in found if not isinstance(getattr(one, "ctx", None), ast.Store)]
+    return [one for one in found if isinstance(getattr(one, "ctx", ast.Load()), ast.Load)]
 
 
 def _inside(node: ast.AST) -> list:
