@@ -84,7 +84,7 @@ def _of_expressions(record, lines, steps, draw) -> Iterator[Question]:
             question = f"What is the shape of `{text}` in line {line}{when}?"
         elif seen["kind"] in ("int", "float") and text.isprintable():
             right = seen["text"]
-            wrong = _near_numbers(right, numbers)
+            wrong = _near_numbers(right, numbers, draw)
             question = f"What is the value of `{text}` in line {line}{when}?"
         else:
             continue
@@ -119,7 +119,7 @@ def _of_counts(record, lines, steps, draw) -> Iterator[Question]:
         return  # nothing to count
     others = _distinct(str(count) for count in counts.values())
     for line, count in counts.items():
-        made = _choice(str(count), _near_numbers(str(count), others), draw)
+        made = _choice(str(count), _near_numbers(str(count), others, draw), draw)
         if count != 1 and count <= MOST_RUNS and made:
             why = f"It ran {count} times." if count else "It never ran."
             question = f"How often does line {line} run in this call?"
@@ -127,10 +127,13 @@ def _of_counts(record, lines, steps, draw) -> Iterator[Question]:
 
 
 def _choice(right, wrong, draw) -> tuple[tuple[str, ...], int] | None:
-    """The shuffled options and the place of the right one; None with too few of them."""
+    """The shuffled options and the place of the right one; None with too few of them.
+
+    An empty shape is no option: nothing but a number has it.
+    """
     options = [str(right)]
     for one in map(str, wrong):
-        if one not in options and len(options) < OPTIONS:
+        if one not in (*options, "()") and len(options) < OPTIONS:
             options.append(one)
     if len(options) < OPTIONS:
         return None
@@ -139,24 +142,46 @@ def _choice(right, wrong, draw) -> tuple[tuple[str, ...], int] | None:
 
 
 def _near_shapes(right, seen, draw) -> list[tuple[int, ...]]:
-    """Other shapes: those of the run with as many axes, then distortions of the right one."""
-    like = [one for one in seen if len(one) == len(right) and one != right]
-    orders = [one for one in itertools.permutations(right) if one != right]
-    fewer = [right[:axis] + right[axis + 1 :] for axis in range(len(right))]
-    ones = [right[:axis] + (1,) + right[axis + 1 :] for axis in range(len(right))]
-    more = [right + (size,) for size in right]
-    for some in (like, orders):
-        draw.shuffle(some)
-    return [*like[:2], *orders[:2], *fewer[:2], *ones, *like[2:], *more]
+    """Wrong shapes in which the right one is no hub: of one distortion, another shape of
+    the run, and the same distortion of that one.
+    """
+    sizes = sorted({size for one in (*seen, right) for size in one})
+    sizes += [sizes[-1] + 1, sizes[-1] + 2]
+    decoys = [one for one in seen if len(one) == len(right) and sorted(one) != sorted(right)]
+    decoys += [
+        right[:axis] + (size,) + right[axis + 1 :]
+        for axis in range(len(right))
+        for size in sizes
+        if size != right[axis]
+    ]
+    draw.shuffle(decoys)
+    distortions = [
+        lambda one: one[:-2] + one[-2:][::-1],
+        lambda one: one[1:] + one[:1],
+        lambda one: one[:-1] + (1,),
+        lambda one: one[:-1],
+        lambda one: (1, *one[1:]),
+        lambda one: (*one, 1),
+    ]
+    draw.shuffle(distortions)
+    found: list[tuple[int, ...]] = []
+    for decoy, distort in zip(decoys, itertools.cycle(distortions)):
+        found += [distort(right), decoy, distort(decoy)]
+    return [one for one in found if one != right]
 
 
-def _near_numbers(right: str, seen: list[str]) -> list[str]:
-    value = float(right)
+def _near_numbers(right: str, seen: list[str], draw) -> list[str]:
+    """Other numbers of the run, then a scale on which the right one is at any place."""
+    value, place = float(right), draw.randrange(OPTIONS)
     if right.lstrip("-").isdigit():
-        near = [str(int(value) + step) for step in (1, -1, 2, 3)]
-        return [*[one for one in seen if one.isdigit()][:2], *(one for one in near if one >= "0")]
-    near = [f"{one:.4g}" for one in (value * value, 2 * value, value / 2, -value) if one != value]
-    return [*[one for one in seen if not one.isdigit()][:2], *near]
+        begin = int(value) - min(place, int(value)) if value >= 0 else int(value) - place
+        scale = [str(begin + step) for step in range(OPTIONS)]
+        others = [one for one in seen if one.lstrip("-").isdigit()]
+    else:
+        scale = [f"{value * 2.0 ** (step - place):.4g}" for step in range(OPTIONS)]
+        others = [one for one in seen if not one.lstrip("-").isdigit()]
+    draw.shuffle(others)
+    return [*others[: draw.randrange(3)], *scale]
 
 
 def _all_seen(record) -> list[dict]:
