@@ -14,8 +14,8 @@ OPTIONS = 4
 MOST_RUNS = 12  # of a line that is asked about: more cannot be counted on paper
 OUTCOMES = {
     "same": "exactly the same result",
-    "values": "a result of the same shape with other numbers",
-    "shape": "a result of another type or shape",
+    "values": "a result of the same type and size with other contents",
+    "shape": "a result of another type or size",
     "error": "an exception",
 }
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -72,7 +72,7 @@ def questions(
 
 def _of_expressions(record, lines, steps, draw) -> Iterator[Question]:
     shapes = _distinct(one["shape"] for one in _all_seen(record) if one.get("shape"))
-    numbers = _distinct(one["text"] for one in _all_seen(record) if one["kind"] in ("int", "float"))
+    numbers = _distinct(one["text"] for one in _all_seen(record) if one["kind"] == "int")
     for number, (line, text) in record["expressions"].items():
         visits = record["seen"][number]
         visit = draw.randrange(min(len(visits), len(ORDINALS))) if visits else 0
@@ -82,7 +82,7 @@ def _of_expressions(record, lines, steps, draw) -> Iterator[Question]:
             right = tuple(seen["shape"])
             wrong = _near_shapes(right, map(tuple, shapes), draw)
             question = f"What is the shape of `{text}` in line {line}{when}?"
-        elif seen["kind"] in ("int", "float") and text.isprintable():
+        elif seen["kind"] == "int" and text.isascii():  # a float cannot be found on paper
             right = seen["text"]
             wrong = _near_numbers(right, numbers, draw)
             question = f"What is the value of `{text}` in line {line}{when}?"
@@ -97,7 +97,7 @@ def _of_expressions(record, lines, steps, draw) -> Iterator[Question]:
 def _of_changes(changes, lines, steps, draw) -> Iterator[Question]:
     """Two questions for each outcome that occurs: none of the four shall be the usual one."""
     by_outcome: dict[str, list] = {}
-    for change in changes:
+    for change in (one for one in changes if one[1].isascii()):
         by_outcome.setdefault(change[3], []).append(change)
     for outcome, some in by_outcome.items():
         for line, old, new, _ in draw.sample(some, min(2, len(some))):
@@ -172,14 +172,10 @@ def _near_shapes(right, seen, draw) -> list[tuple[int, ...]]:
 
 def _near_numbers(right: str, seen: list[str], draw) -> list[str]:
     """Other numbers of the run, then a scale on which the right one is at any place."""
-    value, place = float(right), draw.randrange(OPTIONS)
-    if right.lstrip("-").isdigit():
-        begin = int(value) - min(place, int(value)) if value >= 0 else int(value) - place
-        scale = [str(begin + step) for step in range(OPTIONS)]
-        others = [one for one in seen if one.lstrip("-").isdigit()]
-    else:
-        scale = [f"{value * 2.0 ** (step - place):.4g}" for step in range(OPTIONS)]
-        others = [one for one in seen if not one.lstrip("-").isdigit()]
+    value, place = int(right), draw.randrange(OPTIONS)
+    begin = value - min(place, value) if value >= 0 else value - place
+    scale = [str(begin + step) for step in range(OPTIONS)]
+    others = list(seen)
     draw.shuffle(others)
     return [*others[: draw.randrange(3)], *scale]
 
