@@ -305,7 +305,7 @@ def test_one_chapter_s_cards_and_forgetting_all(timed):
     page.get_by_label("Cards of").select_option("5")
     page.get_by_role("button", name="Show the answer").click()
     assert "Chapter 5" in page.locator(".w2s-repeat-card .w2s-card-chapter").inner_text()
-    page.get_by_role("button", name="Easy").click()
+    page.get_by_role("button", name="4 Easy").click()
     page.get_by_role("button", name="Forget all my answers").click()
     assert len(stored(page, "w2s-repeat")["cards"]) == 1
     page.get_by_role("button", name="Forget them for good").click()

@@ -42,9 +42,9 @@ window.w2s.register("host-device", function (stage, data, tools) {
     picture.name(`Two lanes, CPU and GPU, over three steps: ${WAYS[way]}.`);
     Object.assign(stage.dataset, { way, end: Math.round(mine.end), busy: mine.busy.toFixed(2) });
   }
-  const slider = (key, label) => tools.slider({ label, min: 1, max: data.most[key], value: now[key], text: (value) => `${value} µs`, oninput(value) { now[key] = value; show(); } }).node;
+  const slider = (key, label) => tools.slider({ label, min: 1, max: data.most[key], value: now[key], text: (value) => `${value} µs`, oninput(value) { now[key] = value; show(); } });
   stage.append(el("p", { class: "w2s-task" }, data.task), picture.node, tools.bar(tools.choice({ legend: "Launching", value: way, options: Object.entries(WAYS).map(([key, label]) => ({ key, label })),
-    onchange(key) { way = key; show(); } })), slider("host", "Host work per step"), slider("launch", "One launch"), slider("kernel", "One kernel"),
+    onchange(key) { way = key; show(); } })), tools.bar(slider("host", "Host work per step"), slider("launch", "One launch"), slider("kernel", "One kernel")),
   tools.legend([{ label: "host work or kernels, one hue per step", mark: 1, hue: "blue" }]).node);
   show();
 });

@@ -29,7 +29,7 @@ window.w2s.register("inverted-lists", function (stage, data, tools) {
       ...data.lists.flatMap((list, n) => [...list.map((one) => dot(one, 7, HUES[n], !searched.includes(n))), label(centroids[n], `c${n + 1}`, RADIUS - 26)]),
       dot(query, 5, "orange", false), label(query, "query", RADIUS + 26));
     picture.name(`${data.lists.flat().length} vectors on a circle in ${data.lists.length} lists; the query at ${query}° finds the one at ${found}°.`);
-    Object.assign(stage.dataset, { found, exact, compared, searched: searched.join() });
+    Object.assign(stage.dataset, { query, found, exact, compared, searched: searched.join() });
     tools.say(`Searched: ${searched.map((n) => `list ${n + 1}`).join(", ")}, with ${compared} comparisons. Found: ${found}°, ${turn(found, query).toFixed(0)}° away. `
       + (found === exact ? "It is the nearest vector." : `The nearest vector is ${exact}°, ${turn(exact, query).toFixed(0)}° away, in a list that was not searched.`));
   }

@@ -32,6 +32,6 @@ window.w2s.register("router-choice", function (stage, data, tools) {
   }
   const slider = tools.slider({ label: "Weight of a prefill block", min: 0, max: data.weight.most, step: 0.5, value: weight, text: String, oninput(value) { weight = value; show(); } });
   stage.append(el("p", { class: "w2s-task" }, data.task), picture.node, tools.bar(tools.choice({ legend: "Policy", value: policy, options: Object.entries(POLICIES).map(([key, label]) => ({ key, label })),
-    onchange(key) { policy = key; show(); } })), slider.node, tools.legend([{ label: "cached block", mark: 1, hue: "green" }, { label: "cost of prefill", mark: 1, hue: "orange" }, { label: "load", mark: 1, hue: "blue" }]).node);
+    onchange(key) { policy = key; show(); } })), tools.bar(slider), tools.legend([{ label: "cached block", mark: 1, hue: "green" }, { label: "cost of prefill", mark: 1, hue: "orange" }, { label: "load", mark: 1, hue: "blue" }]).node);
   show();
 });

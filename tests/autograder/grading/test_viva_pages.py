@@ -1,8 +1,9 @@
 """`course viva --class`: a page for each student, and a key that no student's page shows."""
 
 from autograder.authoring.solution_sources import reference_sources
+from autograder.checks.results import ExerciseResult
 from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT
-from autograder.grading.assignment import load_assignment
+from autograder.grading.assignment import course_secret, load_assignment
 from autograder.grading.grade import Verdict, save_verdict
 from autograder.viva.ask import functions_of
 from course.cli import main
@@ -12,16 +13,19 @@ def test_a_class_gets_pages_and_a_key_that_no_student_page_shows(new_root, tmp_p
     first = load_assignment("01")
     root = new_root(tmp_path / "root")
     (root / CONFIG_FILE).write_text(CONFIG_TEXT)
+    course_secret(root)
     own = reference_sources(first)
     full = [
-        {"exercise": one.id, "points": one.points, "earned": one.points if number else 0.0}
+        ExerciseResult(one.id, one.points, one.points if number else 0.0).to_json()
         for number, one in enumerate(functions_of(first))
     ]
     for name in ("ada", "bo"):
         save_verdict(root, Verdict(name, first.name, "", "", results=full, own=own))
     where = ["--course-root", str(root), "--report", str(tmp_path / "pages")]
-    code, out = main(["viva", "01", "--class", *where]), capsys.readouterr().out
-    assert code == 0 and "ada: 15 questions on 5 functions with full points" in out
+    code = main(["viva", "01", "--class", *where])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    assert "ada: 15 questions on 5 functions with full points" in out
     pages = {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()}
     assert set(pages) == {f"{first.name}-ada.html", f"{first.name}-bo.html", "key.html"}
     key = pages.pop("key.html")
