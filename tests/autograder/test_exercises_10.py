@@ -38,8 +38,8 @@ def letters(text: str) -> list[int]:
     return [ord(one) for one in text]
 
 
-def test_the_assignment_is_worth_fifty_two_points():
-    assert TEN.points == 52
+def test_the_assignment_is_worth_fifty_six_points():
+    assert TEN.points == 56
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
@@ -222,7 +222,7 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
         ["Ann:", "oh", "no", "Bo:", "why"],
         [None, None, None, None, "why"],
     )
-    assert names["kept"](100, 50) == {"table": 5000, "coordinates": 300}
+    assert names["stored"](100, 50) == {"table": 5000, "coordinates": 300}
     shifted = names["Shifted"](torch.tensor([1.0, 2.0]))
     shifted.double()
     assert shifted(torch.ones(2)).tolist() == [3, 5]

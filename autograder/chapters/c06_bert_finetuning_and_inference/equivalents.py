@@ -23,7 +23,7 @@ EQUIVALENT = {
         ),
         "0  =>  1": NOTHING_OPEN,
         "0  =>  -1": NOTHING_OPEN,
-        "(at, *one)  =>  (*one, at)": (
+        "(place, *one)  =>  (*one, place)": (
             "the number of the sentence is in the tuple, wherever it stands"
         ),
     },
