@@ -534,7 +534,7 @@ def entities(tags: list[str]) -> list[tuple[str, int, int]]:
 def entity_f1(said: list[list[str]], true: list[list[str]]) -> dict[str, float]:
     """Precision, recall and F1 of the entities of all sentences together."""
     ### BEGIN SOLUTION
-    found, real = ({(place, *one) for place, tags in enumerate(sentences) for one in entities(tags)} for sentences in (said, true))
+    found, real = ({(number, *one) for number, tags in enumerate(sentences) for one in entities(tags)} for sentences in (said, true))
     right = len(found & real)
     if not right:
         return {"precision": 0.0, "recall": 0.0, "f1": 0.0}

@@ -23,7 +23,7 @@ EQUIVALENT = {
         ),
         "0  =>  1": NOTHING_OPEN,
         "0  =>  -1": NOTHING_OPEN,
-        "(place, *one)  =>  (*one, place)": (
+        "(number, *one)  =>  (*one, number)": (
             "the number of the sentence is in the tuple, wherever it stands"
         ),
     },
