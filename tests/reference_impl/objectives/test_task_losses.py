@@ -145,7 +145,7 @@ def test_hard_negatives_are_further_texts_that_no_query_wants(generator):
     cosines = torch.from_numpy(cosine_similarity(one, torch.cat([other, hard])))
     expected = -(20 * cosines).log_softmax(1).diagonal().mean()
     found = in_batch_negatives(one, other, hard=hard)
-    torch.testing.assert_close(found.mean, float(expected), rtol=1e-12, atol=0)
+    torch.testing.assert_close(found.mean.item(), float(expected), rtol=1e-12, atol=0)
     assert found.mean > in_batch_negatives(one, other).mean
 
 
