@@ -71,7 +71,7 @@ def questions(
 
 
 def _of_expressions(record, lines, steps, draw) -> Iterator[Question]:
-    shapes = _distinct(one["shape"] for one in _all_seen(record) if one.get("shape"))
+    shapes = _distinct(tuple(one["shape"]) for one in _all_seen(record) if one.get("shape"))
     numbers = _distinct(one["text"] for one in _all_seen(record) if one["kind"] == "int")
     for number, (line, text) in record["expressions"].items():
         visits = record["seen"][number]
@@ -80,7 +80,7 @@ def _of_expressions(record, lines, steps, draw) -> Iterator[Question]:
         when = f" when the line runs for the {ORDINALS[visit]} time" if len(visits) > 1 else ""
         if seen["kind"] == "tensor" and seen["shape"]:
             right = tuple(seen["shape"])
-            wrong = _near_shapes(right, map(tuple, shapes), draw)
+            wrong = _near_shapes(right, shapes, draw)
             question = f"What is the shape of `{text}` in line {line}{when}?"
         elif seen["kind"] == "int" and text.isascii():  # a float cannot be found on paper
             right = seen["text"]
@@ -148,13 +148,14 @@ def _near_shapes(right, seen, draw) -> list[tuple[int, ...]]:
     sizes = sorted({size for one in (*seen, right) for size in one})
     sizes += [sizes[-1] + 1, sizes[-1] + 2]
     decoys = [one for one in seen if len(one) == len(right) and sorted(one) != sorted(right)]
-    decoys += [
+    invented = [
         right[:axis] + (size,) + right[axis + 1 :]
         for axis in range(len(right))
         for size in sizes
         if size != right[axis]
     ]
     draw.shuffle(decoys)
+    draw.shuffle(invented)
     distortions = [
         lambda one: one[:-2] + one[-2:][::-1],
         lambda one: one[1:] + one[:1],
@@ -165,7 +166,7 @@ def _near_shapes(right, seen, draw) -> list[tuple[int, ...]]:
     ]
     draw.shuffle(distortions)
     found: list[tuple[int, ...]] = []
-    for decoy, distort in zip(decoys, itertools.cycle(distortions)):
+    for decoy, distort in zip([*decoys, *invented], itertools.cycle(distortions)):
         found += [distort(right), decoy, distort(decoy)]
     return [one for one in found if one != right]
 

@@ -42,7 +42,7 @@ def run(args) -> int:
     one, exercises = exercises_named(
         names[0] if names else number_of(paths[0]) if paths else _only_own()
     )
-    return print_results(one, exercises, paths[0] if paths else _own_notebook(one), args.json)
+    return print_results(one, exercises, paths[0] if paths else own_notebook(one), args.json)
 
 
 def number_of(path: str) -> str:
@@ -95,7 +95,7 @@ def _defined(text: str, one) -> int:
     return sum(f"def {name}(" in text or f"class {name}" in text for name in functions)
 
 
-def _own_notebook(one) -> str:
+def own_notebook(one) -> str:
     """Where the student works: mywork/, if the notebook was copied there, otherwise exercises/; in
     the wheel this folder, and CourseError where it is not there.
     """

@@ -70,11 +70,11 @@ def _save(args) -> int:
     from autograder.checks.protocol import run_exercise
     from autograder.common.errors import CourseError
     from autograder.grading.assignment import load_assignment
-    from course.commands.check import _own_notebook
+    from course.commands.check import own_notebook
     from course.own_notebook import Own, cells_of, run_cells, taken
 
     one = assignment(args.assignment)
-    path = student_path(args.notebook or _own_notebook(one), one.number)
+    path = student_path(args.notebook or own_notebook(one), one.number)
     if path.suffix.lower() != ".ipynb":
         raise CourseError(
             f"{path} is not a notebook: `course package` takes functions out of a notebook's cells"

@@ -44,7 +44,7 @@ def run(args) -> int:
 
     path = Path(args.notebook)
     loaded = load_assignment(args.assignment or number_of(str(path)))
-    found = look(path, loaded, _backend())
+    found = look(path, loaded, backend_at_home())
     target = Path(args.to, f"{loaded.name}.ipynb") if args.to.endswith("/") else Path(args.to)
     new = mended(path, target) if args.to else None
     if args.json:
@@ -59,7 +59,7 @@ def run(args) -> int:
     return 0 if found.complete and not found.verdict.human else 1
 
 
-def _backend():
+def backend_at_home():
     """The strongest here.
 
     Without walls it is as safe as in Jupyter, since it is your own code; None: in this process.

@@ -2,17 +2,19 @@
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 
 SUMMARY = "ask three questions about each function that somebody wrote"
 EPILOG = """\
 The questions come from the code itself and from a run of it: what an expression is, how often a
 line runs, what a changed line would do. No language model is involved; the code runs in the
-sandbox. Who wrote a function answers them in a minute each without running it. Answers that are
-wrong are a reason to talk, never proof of anything.
+sandbox. They are meant to be answered on paper. Wrong answers are a reason to talk, never proof,
+and an expert guesses many right answers from the quoted lines alone.
 With a notebook: practice on your own work; `--key` shows the answers. With --class: a page to print
 for each student whose function earned full points, and the key for the instructor.
-Exit codes: 0 there are questions, 1 for some functions there are none, 2 could not run."""
+Exit codes: 0 there are questions, 1 for some functions or students there are none, 2 could not
+run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,17 +60,17 @@ def _of_notebook(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
     from autograder.sandbox.api.cells import Cell
     from autograder.viva.ask import ask_all, draws, functions_of
-    from course.commands.check import _own_notebook
-    from course.commands.validate import _backend
+    from course.commands.check import own_notebook
+    from course.commands.validate import backend_at_home
     from course.own_notebook import taken
 
     loaded = load_assignment(args.assignment)
-    work = taken(Path(args.notebook or _own_notebook(loaded)), loaded)
+    work = taken(Path(args.notebook or own_notebook(loaded)), loaded)
     exercises = functions_of(loaded)
     sources = {one.id: work.own.get(one.id.split(".", 1)[1], "") for one in exercises}
     cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]
     draw_for = draws(exercises, args.seed, b"practice")
-    with _sandboxes(loaded, _backend()) as pool, _opened(pool, cells) as student:
+    with _sandboxes(loaded, backend_at_home()) as pool, _opened(pool, cells) as student:
         asked = ask_all(exercises, student, sources, draw_for)
     if args.json:
         print(json.dumps([one.to_json() for one in asked], indent=1))
@@ -113,6 +115,7 @@ def _lines(asked, key: bool) -> list[str]:
 def _of_class(args: argparse.Namespace) -> int:
     from autograder.classroom.grade_class import places, records
     from autograder.classroom.reports.html_pages import assignment_title
+    from autograder.common.error_boundary import Guard
     from autograder.grading.assignment import course_secret
     from autograder.viva.class_pages import asked_of, write_pages
     from course.folders import course_root_there, new_place, say_made
@@ -122,11 +125,16 @@ def _of_class(args: argparse.Namespace) -> int:
     place = new_place(args.report, "--report", folder=True)
     loaded, rows = records(root, args.assignment)
     folder = report if args.report else report / "viva"
-    secret, made = course_secret(root), []
+    secret, guard, made = course_secret(root), Guard(root), []
     with _sandboxes(loaded, None) as pool:
-        for verdict, _ in rows:
-            if verdict.readable:
-                made.append((verdict, asked_of(loaded, verdict, pool, secret)))
+        for verdict in (verdict for verdict, _ in rows if verdict.readable):
+            asked = guard.run(
+                verdict.student,
+                "asking about its code",
+                partial(asked_of, loaded, verdict, pool, secret),
+            )
+            if asked is not None:
+                made.append((verdict, asked))
     title = assignment_title(loaded)
     pages = write_pages(folder, loaded.name, title, made)
     say_made(place)
@@ -137,5 +145,8 @@ def _of_class(args: argparse.Namespace) -> int:
         for verdict, asked in made:
             count = sum(len(one.questions) for one in asked)
             print(f"{verdict.label}: {count} questions on {len(asked)} functions with full points")
+        for student, trouble in guard.troubles.items():
+            print(f"no page    {student}: {trouble}")
         print(f"pages      {folder} ({len(pages)} to print, and key.html)")
-    return 1 if any(one.reason for _, asked in made for one in asked) else 0
+    without = any(one.reason for _, asked in made for one in asked)
+    return 1 if without or guard.troubles else 0

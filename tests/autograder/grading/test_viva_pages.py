@@ -5,6 +5,8 @@ from autograder.checks.results import ExerciseResult
 from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT
 from autograder.grading.assignment import course_secret, load_assignment
 from autograder.grading.grade import Verdict, save_verdict
+from autograder.sandbox.api.student import MachineBusy
+from autograder.viva import class_pages
 from autograder.viva.ask import functions_of
 from course.cli import main
 
@@ -34,3 +36,26 @@ def test_a_class_gets_pages_and_a_key_that_no_student_page_shows(new_root, tmp_p
     for page in pages.values():
         assert "(right)" not in page and "<script" not in page
         assert functions_of(first)[0].id not in page, "it earned no points"
+
+
+def test_a_student_whose_questions_fail_is_named_and_stops_nobody(
+    new_root, tmp_path, capsys, monkeypatch
+):
+    first = load_assignment("01")
+    root = new_root(tmp_path / "root")
+    (root / CONFIG_FILE).write_text(CONFIG_TEXT)
+    course_secret(root)
+    for name in ("ada", "bo"):
+        save_verdict(root, Verdict(name, first.name, "", ""))
+
+    def asked_of(_, verdict, *given):
+        if verdict.student == "ada":
+            raise MachineBusy("stopped")
+        return []
+
+    monkeypatch.setattr(class_pages, "asked_of", asked_of)
+    where = ["--course-root", str(root), "--report", str(tmp_path / "pages")]
+    assert main(["viva", "01", "--class", *where]) == 1
+    out = capsys.readouterr().out
+    assert "no page    ada" in out and "bo: 0 questions" in out
+    assert (tmp_path / "pages" / f"{first.name}-bo.html").exists()

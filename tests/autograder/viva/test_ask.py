@@ -16,9 +16,6 @@ from autograder.viva.ask import ask_all, draws, functions_of, recorder_cell
 from course.cli import main
 
 GARBAGE = """
-import builtins
-class Liar(dict):
-    pass
 def analogy(matrix, a, b, c):
     return 0
 import ast

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder.viva import recorder
-from autograder.viva.questions import OUTCOMES, questions
+from autograder.viva.questions import OUTCOMES, _near_shapes, questions
 from tests.autograder.viva.test_recorder import BLOCKS
 
 ARGS = (torch.ones(5, 3), 2)
@@ -78,3 +78,9 @@ def test_a_function_without_anything_to_ask_gives_no_question():
     source = "def same(x):\n    return x\n"
     record = recorder.w2s_record(source, "same", (torch.ones(2),))
     assert questions(source, record, [], random.Random(1)) == []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_wrong_shape_is_another_shape_of_the_run_before_one_is_invented(seed):
+    wrong = _near_shapes((2, 3), [(2, 3), (7, 9), (4,)], random.Random(seed))
+    assert (7, 9) in wrong[:2]
