@@ -10,7 +10,7 @@ EPILOG = """\
 The questions come from the code itself and from a run of it: what an expression is, how often a
 line runs, what a changed line would do. No language model is involved; the code runs in the
 sandbox. They are meant to be answered on paper. Wrong answers are a reason to talk, never proof,
-and an expert guesses many right answers from the quoted lines alone.
+and an expert needs no more than the quoted lines for many of them.
 With a notebook: practice on your own work; `--key` shows the answers. With --class: a page to print
 for each student whose function earned full points, and the key for the instructor.
 Exit codes: 0 there are questions, 1 for some functions or students there are none, 2 could not

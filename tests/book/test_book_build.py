@@ -74,6 +74,33 @@ def test_a_fault_in_the_sources_stops_the_build_before_any_page_runs(course):
     assert not (root / "book" / "ran.txt").exists()
 
 
+def test_a_label_may_move_to_another_page_between_two_builds(course):
+    root = course("1")
+    (root / "book" / "_toc.yml").write_text(
+        "format: jb-book\nroot: page\nchapters:\n- file: a\n- file: z\n"
+    )
+
+    def labelled(page, other):
+        (root / "book" / f"{page}.md").write_text("# One\n\n(moved)=\n## Here\n")
+        (root / "book" / f"{other}.md").write_text("# Other\n\nSee [it](#moved).\n")
+        book_build.run_jupyter_book(root, True, quiet)
+
+    labelled("z", "a")
+    labelled("a", "z")
+
+
+def test_a_label_on_two_pages_stops_every_build(course):
+    root = course("1")
+    (root / "book" / "_toc.yml").write_text(
+        "format: jb-book\nroot: page\nchapters:\n- file: a\n- file: z\n"
+    )
+    for page in "az":
+        (root / "book" / f"{page}.md").write_text(f"# {page}\n\n(twice)=\n## Here\n")
+    for _ in range(2):
+        with pytest.raises(CourseError, match="duplicate label twice"):
+            book_build.run_jupyter_book(root, True, quiet)
+
+
 def test_an_unchanged_book_is_not_built_again(html):
     said = []
     assert book_build.build_book(ROOT, say=said.append) == html / "index.html"

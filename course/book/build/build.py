@@ -7,6 +7,7 @@ cache is shared.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -247,16 +248,18 @@ def plain_command(strict: bool) -> list[str]:
 def run_jupyter_book(root: Path, strict: bool, say: Callable[[str], None]) -> None:
     """`jupyter-book build book`, with its warnings gathered.
 
-    Raises CourseError with them if `strict`.
+    What Sphinx remembers of the last build is dropped where it may be the cause: a label that has
+    moved to another page counts as doubled until both pages are read. Raises CourseError with the
+    warnings if `strict`.
     """
-    started = time.monotonic()
-    done = subprocess.run(
-        plain_command(strict),
-        cwd=root,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"},
-    )
+    started, remembered = time.monotonic(), root / "_build" / ".doctrees"
+    incremental = remembered.exists()
+    done = _jupyter_book(root, strict)
+    if done.returncode and incremental:
+        shutil.rmtree(remembered)
+        done = _jupyter_book(root, strict)
+    if done.returncode:  # the next build reads every page, and so finds the same again
+        shutil.rmtree(remembered, ignore_errors=True)
     output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + "\n" + done.stderr)
     log = root / "_build" / "book.log"
     log.write_text(output, encoding="utf-8")
@@ -270,6 +273,16 @@ def run_jupyter_book(root: Path, strict: bool, say: Callable[[str], None]) -> No
         _stop_at(warnings or output.strip().splitlines()[-8:], f"Jupyter Book (all of it: {log})")
     for line in warnings:
         say(f"  {line}")
+
+
+def _jupyter_book(root: Path, strict: bool) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        plain_command(strict),
+        cwd=root,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONWARNINGS": "ignore"},
+    )
 
 
 def _stop_at(findings, what):
