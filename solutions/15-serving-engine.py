@@ -75,42 +75,44 @@ progress("15")                                 # follows your checks
 # # Part 1. Scheduling and preemption
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "predict_steps-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 1. How many steps?
+# ## 1. Static and continuous batching
 #
-# - **What it is for**: a step of the model costs nearly the same for one text as for many. So the number of steps is the price, and it can be counted before anything runs.
-# - **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 4
-# - **Needs**: nothing.
-# - **Paper**: Yu et al. (2022), section 3.1 and figure 4.
+# **Why.** One decode step costs nearly the same for one sequence as for many. So the number of steps is the price, and you can count it before anything runs.
 #
-# **What to predict.** Requests stand in a list, all there from the beginning: `answers[i]` is how many tokens request $i$ will generate. At most `slots` of them run at the same time, one per batch slot. In a step each running request generates one token; its prompt takes no step of its own. Return a dictionary of four ints:
+# **Difficulty** 1 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Yu et al. (2022), section 3.1 and figure 4
 #
-# - `"static"`: the steps of fixed batches. The first `slots` requests are a batch, the next `slots` the next, and so on. A batch begins in the step after the last token of the batch before;
-# - `"idle"`: how often, in these fixed batches, a slot generates nothing. A step has `slots` slots, also in the last batch;
-# - `"continuous"`: the steps if a slot is given to the next request of the list in the step after its request generated its last token;
-# - `"wait"`: with `"continuous"`, how many steps go by before the one in which the last request **of the list** generates its first token.
+# All requests are there from the start, and `answers[i]` is the number of tokens that request $i$ generates. At most `slots` requests run at a time, and each running request generates one token per step. Prefill takes no step here. With **static batching**, the first `slots` requests form a batch, the next `slots` the next, and a batch starts after the longest answer of the batch before:
+#
+# $$ S_{\text{static}} = \sum_{\text{batches}\ b} \max_{i \in b} a_i . $$
+#
+# With **continuous batching**, a slot passes to the next request of the list in the step after its request generated its last token.
+#
+# Write `predict_steps(answers, slots)`. Return a dictionary of four ints:
+#
+# - `"static"`: the steps of static batching;
+# - `"idle"`: how often a slot generates nothing there; every step has `slots` slots, also in the last batch;
+# - `"continuous"`: the steps of continuous batching;
+# - `"wait"`: with continuous batching, how many steps pass before the one in which the last request **of the list** generates its first token.
 #
 # **By hand.** Answers of 8, 4, 3 and 1 tokens, 2 slots. *Static*: 8 + 3 = **11** steps of 2 slots, of which 22 - 16 = **6** are *idle*. *Continuous*: the third request runs in steps 5 to 7, the fourth in step 8: **8** steps, and the fourth *waits* for **7**.
 #
 # **Rules**
-#
-# - There may be more slots than requests. With no request at all the four numbers are 0.
-# - Nobody changes the order of the list.
-#
-# **In**: `answers` a list of 0 to 300 ints from 1 to 10,000; `slots` an int from 1 to 1000. **Out**: a dictionary of four ints.
+# 1. Requests start in the order of the list; no scheduler reorders them.
+# 2. There may be more slots than requests. Without requests all four numbers are 0.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Of a slot, only one thing must be remembered: when it becomes free.
+# What is the one thing you must remember about a slot?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Static: the longest of each piece of the list, added up. Idle: all slots of all these steps, less the tokens. Continuous: a list of `slots` zeros, the step at which each slot is free. For each request take the slot with the smallest number: that is when it begins; add its answer there. The largest number at the end is the number of steps.
+# Static: the longest answer of each slice of the list, added up. Idle: all slots of all these steps, minus the tokens. Continuous: a list of `slots` zeros, the step at which each slot is free. For each request, take the slot with the smallest number: that is when the request starts; add its answer there. The largest number at the end is the number of steps.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Ships of several lengths of stay, in their order, in a harbour with `berths`; on which day the harbour is empty again if the captain of each takes the berth that is free first.
+# Ships, in their order, stay for different numbers of days in a harbour with `berths`. On which day is the harbour empty again, if each takes the berth that is free first?
 #
 # ```python
 # def empty_again(stays, berths):
@@ -121,7 +123,10 @@ progress("15")                                 # follows your checks
 #     return max(free_on)
 # ```
 #
-# `empty_again([2, 2, 5], 2)` is 7.
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `answers` has 0 to 300 ints from 1 to 10,000; `slots` is an int from 1 to 1000.
 #
 # </details>
 
@@ -151,53 +156,49 @@ for name, answers, slots in (("by hand", [8, 4, 3, 1], 2), ("short ones first", 
         print(f"{name:<20} {sum(answers):>5} tokens: static {found['static']:>5} steps, {found['idle']:>6} idle slots; continuous {found['continuous']:>4}, and the last waits for {found['wait']}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "plan-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. Plan a step
+# ## 2. Scheduler
 #
-# - **What it is for**: this function is the scheduler. It decides whether a long prompt stops everybody's text for a second, and whether a large request is ever served.
-# - **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 9
-# - **Needs**: loops; blocks, from chapter 14.
-# - **Paper**: Yu et al. (2022), section 3.1; Agrawal et al. (2024), section 4.2, for pieces of prompts; Kwon et al. (2023), section 4.5, for the order.
+# **Why.** This function is the scheduler. It decides whether one long prompt stalls everyone's decoding for a second, and whether a large request is ever served.
 #
-# **The idea.** There is no prefill and no decoding, there are tokens that are not in the cache yet. A request is a dictionary of three ints: `"tokens"`, of prompt and answer so far; `"computed"`, how many of them are in the cache; `"blocks"`, how many blocks of `block_size` tokens it holds. It **waits** if it holds no block, else it **runs**. The list is in the order in which the requests came.
+# **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 9 · **Paper** Yu et al. (2022), section 3.1; Agrawal et al. (2024), section 4.2, for chunked prefill; Kwon et al. (2023), section 4.5, for the order
 #
-# Write `plan(requests, budget, free_blocks, block_size)`. It returns who computes how many tokens in the next step, as a list of tuples `(index in the list, number of tokens)`. Three rules, in this order:
+# A scheduler need not distinguish prefill from decode: there are tokens that are not in the cache yet, and a **token budget** per step. A request is a dictionary of three ints: `"tokens"`, prompt and answer so far; `"computed"`, how many of them are in the cache; `"blocks"`, how many blocks of `block_size` tokens it holds. It is **running** if it holds a block, and **waiting** otherwise. With $n$ tokens and blocks of $s$ slots, it needs
 #
-# 1. **Who decodes.** Each running request with exactly one token to compute gets it. If its blocks are full, which is when it has computed as many tokens as they hold, it takes a free block for it. If none is free any more it gets nothing, and those behind it have their turn.
-# 2. **Who reads on.** What is left of the budget goes to the running requests with more than one token to compute, in their order: each gets as many as it still has to compute and as the budget allows. They hold blocks for all of their tokens already.
-# 3. **Who is let in.** What is left then goes to the waiting ones, in their order. A waiting request needs free blocks for **all** of its tokens, takes them, and gets as many tokens as the budget allows. The first one that does not find its blocks ends this: nobody behind it may overtake.
+# $$ \lceil n / s \rceil \ \text{blocks}, \qquad n - \text{computed} \ \text{tokens to compute.} $$
+#
+# Write `plan(requests, budget, free_blocks, block_size)`. Return who computes how many tokens in the next step: a list of tuples `(index in the list, number of tokens)`, in the order of the indices.
 #
 # **By hand.** `budget` 9, 3 free blocks of 4 tokens.
 #
 # | index | tokens | computed | blocks | |
 # | --- | --- | --- | --- | --- |
-# | 0 | 11 | 4 | 3 | reads on, 7 tokens to compute |
-# | 1 | 9 | 8 | 2 | decodes, blocks full: takes one, 2 are left |
-# | 2 | 6 | 5 | 2 | decodes, has room |
-# | 3 | 10 | 0 | 0 | waits; it would need 3 blocks |
-# | 4 | 2 | 0 | 0 | waits |
+# | 0 | 11 | 4 | 3 | prefill, 7 tokens to compute |
+# | 1 | 9 | 8 | 2 | decode, blocks full: takes one, 2 are left |
+# | 2 | 6 | 5 | 2 | decode, has room |
+# | 3 | 10 | 0 | 0 | waiting; needs 3 blocks |
+# | 4 | 2 | 0 | 0 | waiting |
 #
-# Requests 1 and 2 get 1 each, so request 0 gets **7** of the 7 that are left, and the plan is `[(0, 7), (1, 1), (2, 1)]`. With `budget` 14 there would be 5 left for request 3, but 2 blocks are too few: nobody is admitted, request 4 neither. With `budget` 14 and 5 free blocks request 3 gets **5**, and nothing is left.
+# Requests 1 and 2 get 1 each, so request 0 gets **7** of the 7 that are left, and the plan is `[(0, 7), (1, 1), (2, 1)]`. With `budget` 14, 5 are left for request 3, but 2 blocks are too few: it is not admitted, and neither is request 4. With `budget` 14 and 5 free blocks, request 3 gets **5**, and nothing is left.
 #
 # **Rules**
-#
-# - The list is in the order of the indices. A request that gets nothing is not in it. All numbers of tokens together are never more than `budget`.
-# - A waiting request with one token is let in by rule 3 like any other.
-#
-# **In**: `requests` as above, at most 300 of them, with `tokens` from 1 to 100,000 and always larger than `computed`; a waiting one has computed nothing; running and waiting ones may stand in any order. `budget` is an int from 1 to 100,000, and at least the number of running requests. `free_blocks` is at least 0, `block_size` from 1 to 1000. **Out**: a list of tuples of two ints.
+# 1. *Decode first.* Each running request with exactly one token to compute gets it. If its blocks are full (it has computed as many tokens as they hold), it takes a free block. If none is free, it gets nothing, and the requests behind it have their turn.
+# 2. *Then running prefills.* The rest of the budget goes to the running requests with more than one token to compute, in their order: each gets as many as it still has to compute and as the budget allows. They hold blocks for all their tokens already.
+# 3. *Then admission.* The rest goes to the waiting requests, in their order. Each needs free blocks for **all** its tokens, takes them, and gets as many tokens as the budget allows. The first that does not find its blocks ends this: no request behind it may overtake.
+# 4. A request that gets nothing is not in the plan. A waiting request with one token is admitted by rule 3 like any other.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# How often must you walk through the list, if the one behind may go first?
+# How often must you walk through the list, if a later request may go first?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Three loops over `enumerate(requests)`, one for each rule, and two numbers that go down: `budget` and `free_blocks`. A dictionary from index to tokens collects what was given; at the end `sorted(given.items())`. The third loop ends when the budget is used up, or with a `break`. Blocks for n tokens: n / block_size rounded up, `-(-n // block_size)`.
+# Three loops over `enumerate(requests)`, one for each of the first three rules, and two numbers that decrease: `budget` and `free_blocks`. A dictionary from index to tokens collects the plan; at the end `sorted(given.items())`. The third loop ends when the budget is used up, or with a `break`. Blocks for n tokens: n / block_size rounded up, `-(-n // block_size)`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A kitchen has so many eggs. Regular guests get one each, first of all. Then come guests with a reservation for several, in their order, and each gets what is there.
+# A kitchen has a number of eggs. Regular guests get one each, first of all. Then guests with a reservation for several, in their order, get as many as are left.
 #
 # ```python
 # def eggs(guests, eggs_left):
@@ -213,6 +214,11 @@ for name, answers, slots in (("by hand", [8, 4, 3, 1], 2), ("short ones first", 
 #             eggs_left -= portion
 #     return sorted(served.items())
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# There are at most 300 requests, with `tokens` from 1 to 100,000 and always larger than `computed`. A waiting request has computed nothing. Running and waiting requests may be mixed in any order. `budget` is an int from 1 to 100,000, and at least the number of running requests; `free_blocks` is at least 0, `block_size` from 1 to 1000.
 #
 # </details>
 
@@ -266,57 +272,50 @@ for budget in (64, 256, 1024):
         print(f"budget {budget:>4}: the prompt takes {len(steps):>2} steps, the largest of {max(steps)} tokens")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "Queue-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. Give back and come again
+# ## 3. Preemption by recomputation
 #
-# - **What it is for**: a server takes more requests than its memory holds to the end, because most end early. When it was wrong, somebody must give blocks back, lose nothing but time, and not be the one who has waited longest.
-# - **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 8
-# - **Needs**: classes, lists.
-# - **Paper**: Kwon et al. (2023), section 4.5.
+# **Why.** A server admits more requests than its memory can hold to their end, because most end early. When that bet fails, one request must give its blocks back, lose nothing but time, and not be the one that has waited longest.
 #
-# **The idea.** Write the class `Queue(blocks, block_size)`. It counts; it holds no keys and no values. A request that holds blocks runs, one that holds none waits. Here a step has no budget: a request that is let in computes all of its tokens at once.
+# **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 8 · **Paper** Kwon et al. (2023), section 4.5
 #
-# - `add(name, prompt)`: a request with a prompt of so many tokens joins the queue. It returns nothing. A name that waits or runs already raises a `ValueError`, and nothing changes.
-# - `step()` makes one step and returns who computed how many tokens, as a list of tuples `(name, tokens)`: those that ran first, then those that were let in. Each of them then **says one new token**, which is not computed yet.
-# - `finish(name)`: a request that waits or runs has said all. It leaves, and its blocks are free. It returns how many new tokens the request has said.
-# - `abort(name)`: its client went away. Like `finish`, but it returns nothing, and a name that is not there is no error.
-# - `free` is the number of free blocks, `running` and `waiting` are lists of names, both in the order in which the requests came.
+# Write the class `Queue(blocks, block_size)`. It counts blocks and stores no keys or values. A request that holds blocks is **running**, one that holds none is **waiting**. A step has no token budget here: an admitted request computes all its tokens at once, $\lceil n / s \rceil$ blocks for $n$ tokens in blocks of $s$ slots.
 #
-# A step:
-#
-# 1. The running ones, in their order, compute one token each, the last one that they said. Where their blocks are full they take a free block for it. If none is free, the running request that came **last** is put back: it gives all its blocks away, and waits. It keeps its prompt and all that it has said. It may be the very one that needed the block: then it computes nothing in this step.
-# 2. Then waiting ones are let in, in their order: each needs free blocks for all of its tokens, prompt and new ones, takes them, and computes them all. The first one that does not find its blocks ends the step: nobody overtakes. (Who was put back in this very step stands before all others that wait, and never finds its blocks again in it: one of them is gone.)
+# - `add(name, prompt)`: a request with a prompt of `prompt` tokens joins the queue. Returns None. A name that is waiting or running raises a `ValueError`, and nothing changes.
+# - `step()`: one step. Returns who computed how many tokens, a list of tuples `(name, tokens)`: first the requests that were running, then the admitted ones. Each of them then **generates one new token**, which is not computed yet.
+# - `finish(name)`: a waiting or running request has ended. It leaves, its blocks are free, and the number of tokens that it generated is returned.
+# - `abort(name)`: its client disconnected. Like `finish`, but it returns None, and an unknown name is no error.
+# - `free` is the number of free blocks; `running` and `waiting` are lists of names, both in the order in which the requests came.
 #
 # **By hand.** `Queue(4, 2)`: 4 blocks of 2 tokens. Added are a with 3 tokens, b with 2, c with 1.
 #
 # | step | returns | running | waiting | free | why |
 # | --- | --- | --- | --- | --- | --- |
 # | 1 | a 3, b 2, c 1 | a b c | | 0 | 2 + 1 + 1 blocks; now they have 4, 3, 2 tokens |
-# | 2 | a 1, b 1 | a b | c | 0 | b's third token needs a block: c, the last, gives its own |
-# | 3 | a 1 | a | b c | 1 | a's fifth token needs one: b gives two |
+# | 2 | a 1, b 1 | a b | c | 0 | b's third token needs a block: c, the last, is preempted |
+# | 3 | a 1 | a | b c | 1 | a's fifth token needs one: b gives up two |
 # | 4 | a 1 | a | b c | 1 | b would need 2; c, which needs 1, may not overtake |
 #
-# Then `finish("a")` returns **4**. Step 5 returns b **4**, c **2**: prompt and what they had said, computed again.
+# Then `finish("a")` returns **4**. Step 5 returns b **4**, c **2**: prompt and generated tokens, computed again.
 #
 # **Rules**
-#
-# - A name that left may be added again: a new request, which came last.
-# - `running` and `waiting` may also be plain attributes: then take the two properties out of the cell.
-#
-# **In**: `blocks` from 1 to 300, `block_size` from 1 to 100; names are strings; `prompt` from 1 to 10,000. No request ever grows beyond what all blocks together hold, its prompt included: it is finished or aborted before. `finish` is only asked for names that wait or run. **Out**: as above; numbers are ints.
+# 1. *Decode.* The running requests, in their order, compute one token each, the last one that they generated. A request whose blocks are full takes a free block for it.
+# 2. *Preempt.* If no block is free, the running request that came **last** gives up all its blocks and waits. It keeps its prompt and all tokens that it generated. If it is the very request that needed the block, it computes nothing in this step.
+# 3. *Admit.* Then waiting requests are admitted in the order in which they came: each needs free blocks for all its tokens, prompt and generated, takes them, and computes them all. The first that does not find its blocks ends the step: no request overtakes.
+# 4. A name that has left may be added again: it is a new request, which came last.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# What must you know of each request, so that everything else can be worked out? And can somebody who waits have come before somebody who runs?
+# What must you know about each request, so that everything else can be computed? And can a waiting request have come before a running one?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Two dictionaries by name, prompt and new tokens, and one of blocks held; the order of a dictionary is the order of joining. `running` and `waiting` are properties that walk through it, `free` is `blocks` less the sum of those held. In `step` walk through a copy of `running`; pass over who was put back meanwhile. A running request of $n$ tokens has computed $n - 1$: its blocks are full when `held * block_size == n - 1`. Who is put back came before all who wait: let no new order arise.
+# Two dictionaries by name, of prompt and of generated tokens, and one of blocks held; a dictionary's order is the order in which the requests came. `running` and `waiting` are properties that walk through it; `free` is `blocks` minus the sum of those held. In `step`, walk through a copy of `running`, and skip a request that was preempted meanwhile. A running request of $n$ tokens has computed $n - 1$: its blocks are full when `held * block_size == n - 1`. A preempted request came before all that wait: the order by name needs no change.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A car park with so many bays. Cars drive in in the order in which they came, and a lorry takes two bays; when the queue's first does not fit, nobody drives in.
+# A car park with a number of bays. Cars drive in in the order in which they came, and a lorry takes two bays; when the first of the queue does not fit, no other drives in.
 #
 # ```python
 # class CarPark:
@@ -344,6 +343,11 @@ for budget in (64, 256, 1024):
 #         del self.sizes[name]
 #         self.parked.remove(name)
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `blocks` is from 1 to 300, `block_size` from 1 to 100; names are strings; `prompt` is from 1 to 10,000. No request ever grows beyond what all blocks together hold, its prompt included: it is finished or aborted before. `finish` is only called for names that are waiting or running. `running` and `waiting` may be plain attributes: then remove the two properties from the cell.
 #
 # </details>
 
@@ -453,47 +457,44 @@ if queue is not None:
 # # Part 2. Batching and speculative decoding
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "prepare-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. One pass for all
+# ## 4. Inputs of a mixed batch
 #
-# - **What it is for**: the model reads one row of tokens, and does not know whose they are. The positions, the slots and the borders tell it; where one number is off by one, everybody gets fluent answers to somebody else's question.
-# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6
-# - **Needs**: block tables, from chapter 14; `cu_seqlens`, from chapter 11.
-# - **Paper**: Kwon et al. (2023), section 4.3; Yu et al. (2022), section 3.2, for tokens of all requests in one row.
+# **Why.** The model computes one row of tokens and does not know whose they are. Positions, slots and borders say so; one number off by one, and every client gets a fluent answer to another client's question.
 #
-# **The idea.** The plan says who computes how many tokens. Each scheduled request is a dictionary: `"ids"`, all its tokens so far; `"computed"`, how many of them are in the cache; `"count"`, how many it computes now, which are those right behind; `"table"`, its blocks: entry $i$ names the block in which its tokens $i \cdot$ `block_size` and after lie.
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 6 · **Paper** Kwon et al. (2023), section 4.3; Yu et al. (2022), section 3.2, for the tokens of all requests in one row
 #
-# Write `prepare(scheduled, block_size)`. It returns a tuple of five int64 tensors, for $B$ requests that compute $T$ tokens together:
+# The plan says who computes how many tokens. Each scheduled request is a dictionary: `"ids"`, all its tokens so far; `"computed"`, how many of them are in the cache; `"count"`, how many it computes now, the next ones in order; `"table"`, its block table. The token at position $t$ is written to
+#
+# $$ \text{slot}(t) = \text{table}[\lfloor t / s \rfloor] \cdot s + t \bmod s, \qquad s = \texttt{block\_size} . $$
+#
+# Write `prepare(scheduled, block_size)`. Return a tuple of five int64 tensors, for $B$ requests that compute $T$ tokens together:
 #
 # - `ids` $(T)$: these tokens, request after request;
-# - `positions` $(T)$: the position of each in its own text, counted from 0;
-# - `slots` $(T)$: where its key and value are written: block · `block_size` + offset in the block;
-# - `lengths` $(B)$: of each request, the tokens that are in the cache after this step;
-# - `cu_seqlens` $(B + 1)$: where the tokens of each request begin in the row; first 0, last $T$.
+# - `positions` $(T)$: the position of each in its own sequence, from 0;
+# - `slots` $(T)$: where its key and value are written;
+# - `lengths` $(B)$: how many tokens of each request are in the cache after this step;
+# - `cu_seqlens` $(B + 1)$: where the tokens of each request start in the row; first 0, last $T$.
 #
-# **The order.** Requests that compute one token come first, in the order of the list; then all others, in the order of the list. Attention has a quicker form for the first. It does not matter why it is one.
-#
-# **By hand.** Blocks of 4 tokens. The first of the list has the tokens 3, 1, 4, 1, 5, 9, has computed 2 of them, computes 4, and its blocks are 1 and 3. The second has 7, 9, 8, 7, 2, has computed 4, computes 1, and its blocks are 2 and 0. The second goes first: `ids` **2**, 4, 1, 5, 9. `positions` **4**, 2, 3, 4, 5. Position 4 is the first in its second block: `slots` **0**, then 6, 7 in block 1 and 12, 13 in block 3. `lengths` **5**, 6. `cu_seqlens` 0, **1**, 5.
+# **By hand.** Blocks of 4 tokens. The first request of the list has the tokens 3, 1, 4, 1, 5, 9, has computed 2 of them, computes 4, and its blocks are 1 and 3. The second has 7, 9, 8, 7, 2, has computed 4, computes 1, and its blocks are 2 and 0. The second goes first: `ids` **2**, 4, 1, 5, 9. `positions` **4**, 2, 3, 4, 5. Position 4 is the first in its second block: `slots` **0**, then 6, 7 in block 1 and 12, 13 in block 3. `lengths` **5**, 6. `cu_seqlens` 0, **1**, 5.
 #
 # **Rules**
-#
-# - Nothing is padded. `ids` and `table` may be longer than this step needs: behind `computed + count` there may be more tokens, and a table may have more blocks. They are never shorter.
-# - With no request at all, four tensors are empty, and `cu_seqlens` is 0 alone.
-#
-# **In**: `scheduled` as above, with lists of ints; `count` at least 1; blocks are numbers from 0 to 100,000 in any order; at most 100 requests and 3,000 tokens in the step; `block_size` from 1 to 1000. **Out**: a tuple of five int64 tensors.
+# 1. Requests that compute one token come first, in the order of the list; then all others, in the order of the list. Attention has a faster kernel for the first. Why a request computes one token does not matter.
+# 2. Nothing is padded. `ids` may have tokens, and `table` blocks, beyond what this step needs.
+# 3. Without requests, four tensors are empty, and `cu_seqlens` is a single 0.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Put the list into its order first. Then each tensor is made in one walk through it.
+# Sort the list first. Then one walk through it gives each tensor.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# `sorted(scheduled, key=lambda one: one["count"] > 1)` keeps the order of equal ones. For each request, `range(computed, computed + count)` are its positions: the ids are `ids[place]`, and the slots `table[place // block_size] * block_size + place % block_size`. Lists grow with `+=`, and become tensors at the end with `dtype=torch.int64`: an empty list would else become floats. `cu_seqlens` begins as `[0]`.
+# `sorted(scheduled, key=lambda one: one["count"] > 1)` keeps the order of equal ones. For each request, `range(computed, computed + count)` are its positions: the ids are `ids[t]`, and the slots `table[t // block_size] * block_size + t % block_size`. Lists grow with `+=` and become tensors at the end with `dtype=torch.int64`: an empty list would become floats otherwise. `cu_seqlens` starts as `[0]`.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Guests in a hotel, each with some nights to come; all nights in one row, who sleeps in which corridor, and where each guest's nights begin.
+# Guests in a hotel, each with some nights to come; all nights in one row, the corridor of each, and where each guest's nights start.
 #
 # ```python
 # def nights(guests, rooms_in_corridor):
@@ -505,6 +506,11 @@ if queue is not None:
 # ```
 #
 # `nights([{"rooms": [3, 12]}, {"rooms": [25]}], 10)` gives `([0, 1, 2], [0, 2, 3])`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Ids and tables are lists of ints; `count` is at least 1; blocks are numbers from 0 to 100,000 in any order; at most 100 requests and 3,000 tokens per step; `block_size` is from 1 to 1000. `ids` and `table` are never shorter than this step needs.
 #
 # </details>
 
@@ -540,46 +546,41 @@ if found is not None:
         print(f"{name:<11} {row.tolist()}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "verify-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. Speculative decoding: verify
+# ## 5. Verifying draft tokens
 #
-# - **What it is for**: a small model drafts some tokens, the large one computes them all in one pass. Which may stay, so that the text is distributed as if the large model had generated it alone? Published code gets this wrong in ways that no error shows.
-# - **Difficulty** 4 of 5 · **Time** 22 minutes · **Points** 7
-# - **Needs**: `cumsum`.
-# - **Paper**: Leviathan et al. (2023), section 2.3 and appendix A.1; Chen et al. (2023), algorithm 2 and theorem 1.
+# **Why.** A small model drafts some tokens, and the large one computes them all in one pass. Which may stay, so that the text is distributed as if the large model had generated it alone? Published code gets this wrong in ways that no error shows.
 #
-# **The idea.** There are $k$ draft tokens, in `guesses`. `q[i]` is the distribution from which draft token $i$ was drawn. `p[i]` is the large model's distribution at this position; it has one row more, for the position after the last draft token. Go through the draft tokens in their order:
+# **Difficulty** 4 of 5 · **Time** 22 minutes · **Points** 7 · **Paper** Leviathan et al. (2023), section 2.3 and appendix A.1; Chen et al. (2023), algorithm 2 and theorem 1
 #
-# - draft token $x$ is **accepted** if $u_i\, q_i(x) < p_i(x)$, where $u_i$ is a number drawn evenly from 0 to 1: so with probability $\min(1,\, p_i(x) / q_i(x))$;
-# - the first one that is not accepted is **rejected**, and all after it are dropped. It is replaced by a token drawn from the *residual*, $\max(p_i - q_i,\, 0)$, normalized;
-# - if all are accepted, one more token is drawn from the last row of `p`.
+# Draft token $i$ was sampled from `q[i]`; `p[i]` is the target model's distribution at the same position, and `p` has one row more, for the position after the last draft token. In order, draft token $x_i$ is **accepted** with probability $\min(1, p_i(x_i) / q_i(x_i))$, decided by a uniform number $u_i$:
 #
-# Write `verify(p, q, guesses, u)`. It returns the generated tokens: those accepted, and the one that was drawn. The random numbers are given: `u` has $k + 1$ of them. `u[i]` is for draft token $i$; the last one, `u[k]`, is for the one token that is drawn, at whichever position.
+# $$ \text{accept } x_i \iff u_i\, q_i(x_i) < p_i(x_i), \qquad r_i(x) = \frac{\max(p_i(x) - q_i(x),\, 0)}{\sum_{x'} \max(p_i(x') - q_i(x'),\, 0)} . $$
 #
-# **To draw by a number** $u$: the token is the first one, in the order of ids, at which the sum of the probabilities up to and including its own is larger than $u$.
+# The first that is not accepted is **rejected**, and all after it are dropped: a token sampled from the **residual** $r_i$ replaces it. If all are accepted, one more token is sampled from the last row of `p`.
 #
-# **By hand.** One draft token, a vocabulary of three: $p_0$ = (½, ¼, ¼), $q_0$ = (¼, ½, ¼), $p_1$ = (¼, ¼, ½), and the draft token is 1. With `u` = (.4, .6): .4 · ½ = .2 is less than ¼, accepted. From $p_1$, with sums ¼, ½, 1, the number .6 draws token 2: **[1, 2]**. With `u` = (.6, .9): .3 is not less than ¼. The residual is (¼, 0, 0), all of it on token 0: **[0]**.
+# Write `verify(p, q, guesses, u)`. Return the generated tokens: those accepted, and the one that was sampled. `guesses` has the $k$ draft tokens. The random numbers are given: `u` has $k + 1$ of them, `u[i]` for draft token $i$, and the last, `u[k]`, for the sampled token, whatever its position.
 #
-# Why nothing changes: token 0 is drafted with ¼ and always accepted; and token 1 is drafted, and rejected, with ½ · ½ = ¼, and then token 0 comes. Together ½, which is $p_0(0)$.
+# **By hand.** One draft token, a vocabulary of three: $p_0$ = (½, ¼, ¼), $q_0$ = (¼, ½, ¼), $p_1$ = (¼, ¼, ½), and the draft token is 1. With `u` = (.4, .6): .4 · ½ = .2 is less than ¼, accepted. From $p_1$, with sums ¼, ½, 1, the number .6 samples token 2: **[1, 2]**. With `u` = (.6, .9): .3 is not less than ¼, rejected. The residual is (¼, 0, 0), all of it on token 0: **[0]**.
+#
+# Why the distribution is preserved: token 0 is drafted with ¼ and always accepted; token 1 is drafted and rejected with ½ · ½ = ¼, and then token 0 follows. Together ½, which is $p_0(0)$.
 #
 # **Rules**
-#
-# - Where $u_i\, q_i(x) = p_i(x)$ the draft token is rejected. Such equal numbers are asked only where they are exact in binary, as ¼ is; other numbers are further than 0.0001 apart where the rules compare them: $u_i$ from $p_i(x) / q_i(x)$, and a draw from the sums of probabilities.
-# - There may be no draft token: then `q` has no row, and one token is drawn from `p`.
-# - Probabilities may be 0 in both, and all on one token. A token of probability 0 is never drawn.
-#
-# **In**: `p` $(k + 1, V)$ and `q` $(k, V)$, float32, rows that add up to 1; `guesses` a list of $k$ ints, each with a probability above 0 in its row of `q`; `u` $(k + 1)$, float32, from 0 to 0.999. $k$ from 0 to 20, $V$ from 1 to 1000. Where a draft token is rejected, its residual adds up to at least 0.001. **Out**: a list of 1 to $k + 1$ ints.
+# 1. To sample with a number $u$, take the first token, in the order of ids, whose cumulative probability (its own included) is larger than $u$.
+# 2. Where $u_i\, q_i(x_i) = p_i(x_i)$, the draft token is rejected.
+# 3. Without draft tokens, `q` has no row, and one token is sampled from `p`.
+# 4. Probabilities may be 0 in both, and all on one token. A token of probability 0 is never sampled.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# However the test ends, exactly one token is drawn. From what?
+# However the loop ends, exactly one token is sampled. From which distribution?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Walk through the draft tokens; append what is accepted. At the first rejected one set the probabilities to draw from, `(p[i] - q[i]).clamp(min=0)`, divide by their sum, and leave the loop; a `for ... else` sets them to the last row of `p` otherwise. Then one line draws: the number of sums `shares.cumsum(0)` that are at most `u[k]` is the id, `int((sums <= u[-1]).sum())`. `int(...)` makes plain numbers of tensors.
+# Walk through the draft tokens; append those accepted. At the first rejected one, set the probabilities to sample from, `(p[i] - q[i]).clamp(min=0)`, divide by their sum, and leave the loop; a `for ... else` sets them to the last row of `p` otherwise. Then one line samples: the number of cumulative sums that are at most `u[k]` is the id, `int((sums <= u[-1]).sum())`. `int(...)` makes plain numbers of tensors.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # A wheel of fortune with fields of unequal widths; and the same wheel after one field was covered with a plate, as if it were not there.
 #
@@ -592,6 +593,12 @@ if found is not None:
 # ```
 #
 # `spin(torch.tensor([1.0, 2.0, 1.0]), 1, 0.6)` is 2.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# - `p` $(k + 1, V)$ and `q` $(k, V)$ are float32 with rows that add up to 1; `guesses` is a list of $k$ ints, each with a probability above 0 in its row of `q`; `u` $(k + 1)$ is float32, from 0 to 0.999; $k$ is from 0 to 20, $V$ from 1 to 1000. The result has 1 to $k + 1$ ints.
+# - Equality in rule 2 is asked only where it is exact in binary, as with ¼. Other numbers are further than 0.0001 apart where the rules compare them: $u_i$ from $p_i(x) / q_i(x)$, and a sampling number from the cumulative probabilities. Where a draft token is rejected, the residual adds up to at least 0.001 before it is normalized.
 #
 # </details>
 
@@ -634,51 +641,45 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 # # Part 3. Streaming
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "Streamer-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Text that may be shown
+# ## 6. Incremental detokenization
 #
-# - **What it is for**: a client sees the text while it grows, and what was shown cannot be taken back. A token may be half a letter, and the words at which the answer shall stop may come in three tokens.
-# - **Difficulty** 3 of 5 · **Time** 22 minutes · **Points** 6
-# - **Needs**: bytes and UTF-8, from chapter 2; exercise *bytes to text* there.
-# - **Paper**: none; a server's manual at best.
+# **Why.** A client sees the text while it grows, and sent text cannot be taken back. A token may be half a character, and a stop string may arrive in three tokens.
 #
-# **The idea.** Token `id` stands for the bytes `pieces[id]`. Write the class `Streamer(pieces, stop)`, where `stop` is a list of texts at which the answer ends:
+# **Difficulty** 3 of 5 · **Time** 22 minutes · **Points** 6 · **Paper** none; the idea is in the source of every server
 #
-# - `add(id)`: one more token was sampled. It returns the text that is **new and certain**, a str, often short and sometimes empty;
-# - `finish()`: the answer is over for another reason. It returns what was held back;
-# - `stopped` is True as soon as a stop text was met, else False.
+# Token `id` stands for the bytes `pieces[id]`. Write the class `Streamer(pieces, stop)`, where `stop` is a list of stop strings:
 #
-# What is held back, and nothing else:
+# - `add(id)`: one more token was sampled. Returns the text that is **new and certain**, a str, often short and sometimes empty;
+# - `finish()`: the answer has ended for another reason. Returns what was held back;
+# - `stopped`: True as soon as a stop string was found, False before.
 #
-# - bytes at the end that are the beginning of a letter;
-# - the longest end of the text so far that is the beginning of a stop text, but not yet all of it.
+# Held back, and nothing else: bytes at the end that are the start of a character, and, with $t$ for the text so far, its suffix of length
 #
-# When a stop text is met, all text before it that was not returned yet is returned. The stop text, and what follows it, never is.
+# $$ h(t) = \max \{\, n : \text{the last } n \text{ characters of } t \text{ start a stop string without completing it} \,\} . $$
 #
-# **By hand.** `pieces` are `b"Hi"`, `b" Us"`, `b"er:"`, `b"\xc3"`, `b"\xa9"`, and `stop` is `["User:"]`. Adding 0 returns `"Hi"`. 1 returns `" "`: "Us" may be the beginning of "User:". 3 returns `""`: it is half an é. 4 returns `"Usé"`: now it is clear that both are text. 1 returns `" "`, and 2 returns `""`: "User:" is met, and `stopped` is True.
+# When a stop string is found, all text before it that was not returned yet is returned. The stop string, and what follows it, never is.
+#
+# **By hand.** `pieces` are `b"Hi"`, `b" Us"`, `b"er:"`, `b"\xc3"`, `b"\xa9"`, and `stop` is `["User:"]`. Adding 0 returns `"Hi"`. 1 returns `" "`: "Us" may start "User:". 3 returns `""`: it is half an é. 4 returns `"Usé"`: now both are certainly text. 1 returns `" "`, and 2 returns `""`: "User:" is found, and `stopped` is True.
 #
 # **Rules**
-#
-# - Look after each token, in the text so far. If several stop texts are found, the one that begins first counts.
-# - A stop text may be empty: it is as if it were not there. The list may be empty, too.
-# - After a stop text was met, `add` and `finish` return `""`, and `stopped` stays True.
-# - `finish` returns, for the beginning of a letter that is left, one replacement character, `"\ufffd"`; before it what was held back as text. It is called once at most, and nothing is added after it. It does not change `stopped`.
-# - All the bytes together are UTF-8, but for the end of an answer that stops inside a letter. No piece and no stop text holds the character `"\ufffd"` itself.
-#
-# **In**: `pieces` a list of 1 to 300 bytes objects of 0 to 100 bytes; `stop` a list of 0 to 10 texts of at most 100 letters, which are not changed later; `id` an int from 0 to one less than the number of pieces; at most 1000 tokens. **Out**: str and bool.
+# 1. Search the text so far after each token. If several stop strings are found, the one that starts first counts.
+# 2. The list may be empty. An empty stop string is ignored.
+# 3. After a stop string was found, `add` and `finish` return `""`, and `stopped` stays True.
+# 4. `finish` returns the text that was held back, then one replacement character, `"\ufffd"`, if the start of a character is left. It does not change `stopped`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Two things hold text back, one behind the other: first bytes become letters, then letters become certain. Each of them has a remainder of its own.
+# Two stages hold text back, one behind the other: bytes become characters, then characters become certain. Each has a remainder of its own.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# For letters: `codecs.getincrementaldecoder("utf-8")("replace")` makes an object whose `.decode(some_bytes)` returns whole letters and keeps the rest; `.decode(b"", True)` ends it. For stop texts: put the new letters behind those held back. `str.find` gives the offset of each stop text; the smallest offset that is not -1 counts. If there is none: for each stop text and each length below its own, does what is held end with that many of its first letters? The longest such end stays, what stands before it is returned.
+# For characters: `codecs.getincrementaldecoder("utf-8")("replace")` makes an object whose `.decode(some_bytes)` returns whole characters and keeps the rest; `.decode(b"", True)` ends it. For stop strings: append the new characters to those held back. `str.find` gives the offset of each stop string; the smallest offset that is not -1 counts. If there is none: for each stop string and each length below its own, does the held text end with its first characters of that length? Keep the longest such suffix, and return what precedes it.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Hold back a carriage return until it is clear whether a line feed follows, and hand out `\n` for both together.
+# Hold back a carriage return until it is clear whether a line feed follows, and return `\n` for both together.
 #
 # ```python
 # class Lines:
@@ -693,6 +694,12 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 # ```
 #
 # Adding `"one\r"` returns `"one"`, and `"\ntwo"` then `"\ntwo"`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# - `pieces` is a list of 1 to 300 bytes objects of 0 to 100 bytes; `stop` is a list of 0 to 10 texts of at most 100 characters, which do not change later; `id` is a valid index; at most 1000 tokens are added.
+# - All bytes together are UTF-8, except where an answer ends inside a character. No piece and no stop string contains `"\ufffd"` itself. `finish` is called at most once, and nothing is added after it.
 #
 # </details>
 
@@ -740,23 +747,22 @@ for ids in ((0, 1, 3, 4, 1, 2, 0), (0, 1, 0), (0, 3)):
         print(*(f"{streamer.pieces[id] if hasattr(streamer, 'pieces') else id} -> {streamer.add(id)!r};" for id in ids), f"at the end {streamer.finish()!r}, stopped {streamer.stopped}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sse-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. As events
+# ## 7. Server-sent events
 #
-# - **What it is for**: the real client reads this, byte by byte. One missing line break, and it waits for ever.
-# - **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5
-# - **Needs**: generators, `json.dumps`.
-# - **Paper**: the HTML standard, section 9.2.6, for the form of events; OpenAI's API documentation, "chat completion chunk", for their content.
+# **Why.** A real client reads this, byte by byte. With one line break missing it waits forever.
 #
-# **The idea.** A stream of server-sent events is text in UTF-8. Each event is a line that begins with `data: `, and an empty line. Write the generator `sse(head, next_token, prompt_tokens)`, which yields events, each as one bytes object:
+# **Difficulty** 2 of 5 · **Time** 14 minutes · **Points** 5 · **Paper** the HTML standard, section 9.2.6, for the format of events; OpenAI's API reference, "chat completion chunk", for their content
 #
-# 1. at once, before any token is asked for, an event whose delta is `{"role": "assistant", "content": ""}`;
-# 2. then it calls `next_token()` again and again. Each call stands for one token and returns a tuple `(text, reason)`. If `text` is not empty, an event with the delta `{"content": text}`. `reason` is None until the last token; then it is a str such as `"stop"`, never an empty one, and comes in an event of its own, behind the text, with the delta `{}`. After it nothing more is asked for;
-# 3. if `prompt_tokens` is not None, an event with the usage: a dictionary with `"prompt_tokens"`, `"completion_tokens"`, which are the tokens asked for, and `"total_tokens"`, both together;
-# 4. `data: [DONE]`, which is no JSON.
+# A stream of **server-sent events** is UTF-8 text. Each event is a line that starts with `data: `, and an empty line after it. Write the generator `sse(head, next_token, prompt_tokens)`, which yields these events, each as one bytes object:
 #
-# All events but the last are JSON objects in one line: the entries of `head`, such as `"id"` and `"model"`, and `"choices"`. In 1 and 2 that is a list with one dictionary, `{"index": 0, "delta": ..., "finish_reason": ...}`, where the reason is None but in the event of its own. In 3 it is an empty list, next to `"usage"`. Nowhere else is there a `"usage"`.
+# 1. before any token is requested, an event with the delta `{"role": "assistant", "content": ""}`;
+# 2. then one call of `next_token()` per token, which returns a tuple `(text, reason)`. If `text` is not empty: an event with the delta `{"content": text}`. `reason` is None until the last token; then it is a non-empty str such as `"stop"`, sent in a separate event after the text, with the delta `{}`. After it no token is requested;
+# 3. if `prompt_tokens` is not None: an event with the usage, a dictionary of `"prompt_tokens"`, `"completion_tokens"` (the tokens requested) and `"total_tokens"`, their sum;
+# 4. `data: [DONE]`, which is not JSON.
 #
-# **By hand.** With `head` = `{"id": "1"}`, `prompt_tokens` None and a `next_token` that returns `("Hé", None)` and then `("", "stop")`, four events come:
+# All events but the last are JSON objects on one line: the entries of `head`, such as `"id"` and `"model"`, and `"choices"`. In 1 and 2 that is a list of one dictionary, `{"index": 0, "delta": ..., "finish_reason": ...}`, with the reason None except in its separate event. In 3 it is an empty list, next to `"usage"`; no other event has a `"usage"`.
+#
+# **By hand.** With `head` = `{"id": "1"}`, `prompt_tokens` None and a `next_token` that returns `("Hé", None)` and then `("", "stop")`, four events are sent:
 #
 # ```
 # data: {"id": "1", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": null}]}
@@ -770,26 +776,23 @@ for ids in ((0, 1, 3, 4, 1, 2, 0), (0, 1, 0), (0, 3)):
 # ```
 #
 # **Rules**
-#
-# - Each event is one `yield`, the two line breaks included, which are `\n`. Events are read as JSON: the order of keys, spaces inside, and whether é is written as `\u00e9` do not matter.
-# - An event is yielded before the next token is asked for: the client sees it while the model works. An empty text with no reason makes no event.
-# - `prompt_tokens` may be 0: the usage is wanted all the same.
-#
-# **In**: `head` a dictionary of str to str or int, without `"choices"` and `"usage"`; `next_token` as above, with any text that UTF-8 can hold, also of line breaks and quotation marks; `prompt_tokens` an int or None. **Out**: a generator of bytes.
+# 1. Each event is one `yield`, including its two line breaks, `\n`.
+# 2. An event is yielded before the next token is requested: the client sees it while the model computes. An empty text without a reason makes no event.
+# 3. `prompt_tokens` may be 0: the usage is sent nevertheless.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# All but the last event differ in two or three entries. Which function of these would write an event?
+# All events but the last differ in two or three entries. Which function of these would write an event?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# An inner function `event(choices, **more)` that returns `f"data: {json.dumps({**head, 'choices': choices, **more})}\n\n".encode()`. Then the `yield` of the role, a `while` loop in which `next_token()` is called once, counts, and yields up to two events, a `yield` under `if prompt_tokens is not None`, and the last one.
+# An inner function `event(choices, **more)` that returns `f"data: {json.dumps({**head, 'choices': choices, **more})}\n\n".encode()`. Then the `yield` of the role, a `while` loop that calls `next_token()` once, counts, and yields up to two events, a `yield` under `if prompt_tokens is not None`, and the last one.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# Log lines of a thermometer that is asked until it breaks.
+# Log lines of a thermometer that is read until it breaks.
 #
 # ```python
 # import json
@@ -801,6 +804,11 @@ for ids in ((0, 1, 3, 4, 1, 2, 0), (0, 1, 0), (0, 3)):
 #         degrees, broken = measure()
 #         yield json.dumps({**station, "degrees": degrees}) + "\n"
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `head` is a dictionary of str to str or int, without `"choices"` and `"usage"`; a text is anything that UTF-8 can encode, line breaks and quotation marks included; `prompt_tokens` is an int or None. Events are read as JSON: the order of keys, spaces inside, and whether é is written as `\u00e9` do not matter.
 #
 # </details>
 
@@ -853,56 +861,56 @@ if stream is not None:
 # # Part 4. Benchmarks
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_load-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. Write the test
+# ## 8. A test for a benchmark report
 #
-# - **What it is for**: a report on speed is a program too. Six mistakes make a slow server look fast, and each of them has been published.
-# - **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 5
-# - **Needs**: `assert`, `sorted`.
-# - **Paper**: Dean and Barroso (2013), for the tail; Tene (2013), "How NOT to measure latency", for what a client that waits does not see.
+# **Why.** A latency report is a program too. Six mistakes make a slow server look fast, and each of them has been published.
 #
-# **The idea.** A load test keeps a log, a list of dictionaries, one a request, of which each has
+# **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 5 · **Paper** Dean and Barroso (2013), for tail latency; Tene (2013), "How NOT to measure latency", for what a waiting client does not see
 #
-# - `"due"`: when the request should have been sent, in seconds; `"sent"`: when it was. A client that waits for its last answer sends late;
-# - `"first"` and `"last"`: when its first and its last token came; both None if it failed;
-# - `"tokens"`: how many tokens came, 0 if it failed, with one token `"last"` is `"first"`; `"places"`: how many positions were computed for it, padding included, at least `"tokens"`.
+# A load test keeps a log, one dictionary per request:
 #
-# Somebody hands you `report(log, begin)`. It looks only at requests that were **due** at `begin` or later: before, the server warms up. It returns a dictionary of three floats:
+# - `"due"`: when the request should have been sent, in seconds; `"sent"`: when it was. A client that waits for its previous answer sends late;
+# - `"first"` and `"last"`: when its first and its last token arrived; both None if it failed;
+# - `"tokens"`: how many tokens arrived, 0 if it failed; with one token, `"last"` is `"first"`;
+# - `"places"`: how many positions were computed for it, padding included, at least `"tokens"`.
 #
-# - `"first_p95"`: how long the first token takes, from when the request was **due**. All these times in order, the smallest first, it is number $\lceil 0.95\, n \rceil$, counted from 1, of $n$ requests. A failed one took for ever: infinity;
-# - `"per_token"`: the time for each **further** token, (`last` - `first`) / (`tokens` - 1), and of that the mean over the requests with two tokens or more. Each request counts once. 0.0 if there are none;
-# - `"per_second"`: the tokens of all, without padding, divided by the time from the first `"due"`, of a failed one too, to the last `"last"`. 0.0 if all failed.
+# You are handed a `report(log, begin)`. It should use only the requests that were **due** at `begin` or later, because the server warms up before, and return a dictionary of three floats. With $n$ such requests, $t$ for tokens:
 #
-# Write a test that stays silent when `report` does this, and fails an `assert` when it does not. A kind earns its points when your test stops all wrong ones of that kind and lets every right one pass:
+# $$ \text{TTFT}_i = \text{first}_i - \text{due}_i, \qquad \text{TPOT}_i = \frac{\text{last}_i - \text{first}_i}{t_i - 1}, \qquad \text{throughput} = \frac{\sum_i t_i}{\max_i \text{last}_i - \min_i \text{due}_i} . $$
 #
-# - *clock* (1.5 points): times from `"sent"` instead of `"due"`, in the first or in the third number, or to choose who counts;
-# - *tail* (1.5 points): the mean, the median, the largest or the 90th instead of the 95th; the number rounded down, or one too far; failed ones left out;
-# - *tokens* (2 points): the time for a token from `"due"` on, divided by all tokens, or over all tokens of all requests together; requests of one token counted as 0; padding counted; warm-up counted, in any of the three numbers, or only one that is due exactly at `begin` left out.
+# - `"first_p95"`: the 95th percentile of TTFT, number $\lceil 0.95\, n \rceil$ of all values in ascending order, counted from 1. A failed request has TTFT infinity;
+# - `"per_token"`: the mean TPOT over the requests with two tokens or more, each counted once. 0.0 if there are none;
+# - `"per_second"`: the throughput, without padding; the first `"due"` may be a failed request's. 0.0 if all failed.
 #
-# A test that complains about a right one earns nothing: everybody would switch it off.
+# Write `test_load(report)`, which passes if it does and fails an `assert` if it does not. A group of faults earns its points if your test stops all of them and every correct candidate passes:
 #
-# **By hand.** One request, due at 1, sent at 3, first token at 4, last at 6, 5 tokens, 8 positions, and `begin` = 0: a TTFT of 3.0 s, a TPOT of 2 / 4 = 0.5 s, 5 / 5 = 1.0 tokens per second. A report that measures from `"sent"` says 1.0 s to the first token.
+# | group | points | faults |
+# | --- | --- | --- |
+# | clock | 1.5 | `"sent"` instead of `"due"`, in the first or the third number, or to choose the requests that count |
+# | tail | 1.5 | the mean, the median, the largest or the 90th percentile instead of the 95th; the number rounded down, or one too far; failed requests left out |
+# | tokens | 2 | TPOT from `"due"`, divided by all tokens, or over all tokens of all requests together; requests of one token counted as 0; padding counted; warm-up counted, in any of the three numbers, or only the request due exactly at `begin` left out |
 #
-# **Mind**
+# **By hand.** One request, due at 1, sent at 3, first token at 4, last at 6, 5 tokens, 8 positions, and `begin` = 0: a TTFT of 3.0 s, a TPOT of 2 / 4 = 0.5 s, 5 / 5 = 1.0 tokens per second. A report that measures from `"sent"` gives a TTFT of 1.0 s.
 #
-# - Allowed are logs of 1 to 200 requests in any order, at least one of them due at `begin` or later, times from 0 to 10,000 that are multiples of 1/8, `due` ≤ `sent` < `first` ≤ `last`, `first` < `last` where there are two tokens or more, 1 to 1000 tokens, at most 5000 positions. A right one may refuse anything else.
-# - Right ones differ by rounding: by less than a billionth of a number. Some return numpy's floats.
-# - A wrong one shows what it is, by more than 1 in 1000 of a number, somewhere in logs of this kind: 1 to 60 requests count, some others are warm-up; their `due` are different; all are sent late, by more than a second; answers of 1 to 30 tokens, with times between tokens that differ from request to request; more positions than tokens; none, some or all failed. A wrong one may be wrong only where some failed, or only where none did.
-# - Complain with `assert`, or with what raises `AssertionError` for you. Any other exception means that your test is broken, and earns nothing. To return False in place of a failing `assert` costs a fifth, once.
-# - Call it three hundred times at most: one run of your test may take five seconds. No candidate raises where the call is allowed, changes the log, or returns other keys or types than numbers.
+# **Rules**
+# 1. A test that fails a correct candidate earns nothing.
+# 2. Use only logs that the fine print allows; a correct candidate may refuse others.
+# 3. Complain with `assert`, or with something that raises `AssertionError`.
+# 4. Correct candidates differ by rounding: by less than a billionth of a number.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Write the right report inside your test. What is left then is to make logs on which every wrong one differs from it.
+# Write the correct report inside your test. What remains is to make logs on which every faulty one differs from it.
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# A function that makes a log with `random.Random(seed)`: for each request a `due` of its own, then `sent`, `first` and `last` by adding eighths, tokens and positions. Some 100 logs with 1 to 60 requests that count, several of warm-up, one due exactly at `begin`, and failed ones in every second log; one in which all failed. Compare the three numbers with `math.isclose(..., rel_tol=1e-6)`, which takes two infinities for equal. The right number in the order: `math.ceil(0.95 * n)`; with n = 20 that is 19, also in floats.
+# A function that makes a log with `random.Random(seed)`: for each request a different `due`, then `sent`, `first` and `last` by adding eighths, tokens and positions. Some 100 logs with 1 to 60 requests that count, several of warm-up, one due exactly at `begin`, and failed ones in every second log; one in which all failed. Compare the three numbers with `math.isclose(..., rel_tol=1e-6)`, which takes two infinities for equal. The number in ascending order: `math.ceil(0.95 * n)`; with n = 20 that is 19, also in floats.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A test of a function that gives the mean of the marks of those who took part, None where somebody did not.
+# A test of a function that returns the mean mark of those who took part; None marks the absent.
 #
 # ```python
 # import random
@@ -915,6 +923,14 @@ if stream is not None:
 #         right = sum(there) / len(there) if there else 0.0
 #         assert abs(mean_mark(marks) - right) < 1e-6, f"wrong for {number} marks"
 # ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# - Allowed are logs of 1 to 200 requests in any order, at least one of them due at `begin` or later, times from 0 to 10,000 that are multiples of 1/8, `due` ≤ `sent` < `first` ≤ `last`, `first` < `last` where there are two tokens or more, 1 to 1000 tokens, at most 5000 positions. Some correct candidates return numpy floats.
+# - Every fault shows, by more than 1 in 1000 of a number, somewhere in logs of this kind: 1 to 60 requests count, some others are warm-up; their `due` differ; all are sent late, by more than a second; answers of 1 to 30 tokens, with times between tokens that differ from request to request; more positions than tokens; none, some or all failed. A fault may show only where some failed, or only where none did.
+# - An exception other than `AssertionError` means that your test is broken, and earns nothing. Returning False instead of a failing `assert` costs a fifth, once.
+# - Call the candidate at most three hundred times; one run may take five seconds. No candidate raises on an allowed call, changes the log, or returns other keys, or types that are not numbers.
 #
 # </details>
 
@@ -977,14 +993,13 @@ for candidate in (all_is_fast, believes_the_client):
         print(f"{candidate.__name__}: stopped by {type(error).__name__}: {error}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "faster-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. 2.2 times faster
+# ## 9. "2.2 times faster"
 #
-# - **What it is for**: such a sentence is on most slides about serving. Anyone who buys machines by it should ask some questions first.
-# - **Difficulty** 2 of 5 · **Time** 9 minutes · **Points** 4, given by a person who reads it
-# - **Needs**: exercises 1 and 8.
-# - **Paper**: Kwon et al. (2023), section 6.3; the post that announced vLLM (2023) has the number.
+# **Why.** This sentence is on most slides about serving. Anyone who buys machines because of it should ask some questions first.
 #
-# **The question.** A common claim: *vLLM gives 2.2 times higher throughput.* In about 100 words: which facts are missing before this sentence can be true or false, and what could the number be in another situation? Name a case of your own, or of this notebook, in which continuous batching gains much, and one in which it gains nothing. What should be measured besides throughput?
+# **Difficulty** 2 of 5 · **Time** 9 minutes · **Points** 4, graded by a person · **Paper** Kwon et al. (2023), section 6.3; the post that announced vLLM (2023) has the number
+#
+# A common claim: *vLLM gives 2.2 times higher throughput.* In about 100 words: which facts are missing before this sentence can be true or false, and what could the number be in another situation? Give one case of your own, or of this notebook, in which continuous batching gains much, and one in which it gains nothing. What should be measured besides throughput?
 #
 # {{rubric}}
 #
@@ -997,10 +1012,10 @@ for candidate in (all_is_fast, believes_the_client):
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# One sentence each: the rival and how it was set up; the lengths of prompts and answers, and how they came; the model, its memory, the machine; which number of a user got better or worse. For the two cases, exercise 1 has both.
+# One sentence each: the baseline and how it was configured; the lengths of prompts and answers, and how requests arrive; the model, its memory, the machine; which of a user's latencies got better or worse. For the two cases, exercise 1 has both.
 #
 # </details>
-# <details><summary>Hint 3: a worked neighbour</summary>
+# <details><summary>Hint 3: a similar problem, solved</summary>
 #
 # *The new oven bakes 3 times more.* More than which oven, and was that one full? Rolls or cakes: an oven with shelves of many heights gains where sizes are mixed, and nothing where all are equal. And how long does the first customer wait for a single roll?
 #

@@ -50,82 +50,80 @@ _prepare(
     "positions-from-the-piece",
     "tokens",
     6,
-    "Your positions begin at 0 in each piece of a prompt. They continue where the text is.",
+    "Your positions restart at 0 in each chunk. They start at `computed`.",
     position=lambda one, place: place - one["computed"],
 )
 _prepare(
     "positions-from-one",
     "tokens",
     6,
-    "Your positions begin at 1. The first token has position 0.",
+    "Your positions start at 1. The first token has position 0.",
     position=lambda one, place: place + 1,
 )
 _prepare(
     "ids-from-the-start",
     "tokens",
     6,
-    "You read the text from its start again. The tokens of the step stand right behind those that"
-    " are computed.",
+    "You take the ids from the start of the sequence. This step's tokens start at `computed`.",
     first=lambda one: 0,
 )
 _prepare(
     "lengths-before",
     "ends",
     3,
-    "`lengths` leaves this step's own tokens out.",
+    "`lengths` omits this step's tokens. They are in the cache after it.",
     length=lambda one: one["computed"],
 )
 _prepare(
     "lengths-of-all-ids",
     "ends",
     3,
-    "`lengths` counts all tokens of the request, those that a later step computes too.",
+    "`lengths` counts all ids of the request. It counts only those cached after this step.",
     length=lambda one: len(one["ids"]),
 )
 _prepare(
     "lengths-of-the-step",
     "ends",
     3,
-    "`lengths` counts the tokens of this step only.",
+    "`lengths` counts this step's tokens only. Those computed before are in the cache too.",
     length=lambda one: one["count"],
 )
 _prepare(
     "no-leading-zero",
     "ends",
     3,
-    "`cu_seqlens` has no 0 at the start.",
+    "`cu_seqlens` lacks the 0 at its start.",
     ends=lambda counts: torch.tensor(counts).cumsum(0).tolist(),
 )
 _prepare(
     "counts-for-ends",
     "several",
     2,
-    "`cu_seqlens` has the numbers of tokens. They are added up.",
+    "`cu_seqlens` has the counts. It needs their cumulative sums.",
     ends=lambda counts: [0, *counts],
 )
 _prepare(
     "as-scheduled",
     "several",
     2,
-    "You keep the order of the list. Requests with one token come first.",
+    "You keep the order of the list. Requests that compute one token come first.",
     order=lambda many: many,
 )
 _prepare(
     "longest-last",
     "several",
     2,
-    "You sort the requests by how many tokens they compute. Among those with several the order of"
-    " the list stays.",
+    "You sort by the number of tokens. Requests with several tokens keep the order of the list.",
     order=lambda many: sorted(many, key=lambda one: one["count"]),
 )
 _prepare(
     "by-what-is-computed",
     "several",
     2,
-    "You put those first that have computed something. It is those that compute one token now.",
+    "You put requests with cached tokens first. Those that compute one token now come first.",
     order=lambda many: sorted(many, key=lambda one: one["computed"] == 0),
 )
-_prepare("int32", "tokens", 1.2, "Your tensors are of int32.", dtype=torch.int32)
+_prepare("int32", "tokens", 1.2, "Your tensors are int32. They should be int64.", dtype=torch.int32)
 
 
 @mistake(
@@ -134,8 +132,7 @@ _prepare("int32", "tokens", 1.2, "Your tensors are of int32.", dtype=torch.int32
     caught_by="slots",
     loses=4.5,
     misconception=(
-        "You look a token's block up by its index in the step. It is its position in the text that"
-        " counts."
+        "You find a token's block by its index in the step. Use its position in the sequence."
     ),
 )
 def _(scheduled, block_size):
@@ -154,7 +151,7 @@ def _(scheduled, block_size):
     "slots-are-positions",
     caught_by="slots",
     loses=4.5,
-    misconception="Your slots are the positions: you do not look at the table of blocks.",
+    misconception="Your slots are the positions. Look up the block table.",
 )
 def _(scheduled, block_size):
     return _prepared(scheduled, block_size, slot=lambda one, place: place)
@@ -165,10 +162,7 @@ def _(scheduled, block_size):
     "slots-are-blocks",
     caught_by="slots",
     loses=4.5,
-    misconception=(
-        "Your slots are numbers of blocks. A slot is an offset in a block: block times block_size,"
-        " and the offset."
-    ),
+    misconception=("Your slots are block numbers. A slot is block * block_size + offset."),
 )
 def _(scheduled, block_size):
     return _prepared(
@@ -181,7 +175,7 @@ def _(scheduled, block_size):
     "slots-of-16",
     caught_by="slots",
     loses=4.5,
-    misconception="You take blocks of 16 tokens, whatever `block_size` is.",
+    misconception="You assume blocks of 16 tokens. Use `block_size`.",
 )
 def _(scheduled, block_size):
     return _prepared(
@@ -194,9 +188,9 @@ def _(scheduled, block_size):
 @mistake(
     PREPARE,
     "order-of-some",
-    caught_by="several",
+    caught_by="batch order",
     loses=2,
-    misconception="You put ids and positions into the order, and not lengths and ends.",
+    misconception="You reorder ids and positions, but not `lengths` and `cu_seqlens`.",
 )
 def _(scheduled, block_size):
     return (
@@ -208,9 +202,9 @@ def _(scheduled, block_size):
 @mistake(
     PREPARE,
     "padded",
-    caught_by="several",
+    caught_by="batch order",
     loses=2,
-    misconception="You pad the requests to the longest.",
+    misconception="You pad the requests to the longest. Nothing is padded here.",
 )
 def _(scheduled, block_size):
     longest = max((one["count"] for one in scheduled), default=0)
@@ -232,10 +226,11 @@ def _(scheduled, block_size):
 @mistake(
     PREPARE,
     "empty-are-floats",
-    caught_by="several",
+    caught_by="batch order",
     loses=1.2,
     misconception=(
-        "With no request your tensors are floats. An empty list says nothing of its dtype."
+        "Without requests your tensors are floats. An empty list has no dtype of its own: pass"
+        " torch.int64."
     ),
 )
 def _(scheduled, block_size):
@@ -285,87 +280,100 @@ _verify(
     "p-after-a-refusal",
     "refused",
     5,
-    "After a rejection you draw from p. What draft tokens had of it already would come too often:"
-    " draw from the rest, max(p - q, 0).",
+    "After a rejection you sample from p. Sample from the residual, max(p - q, 0), normalized.",
     rest=lambda p, q: p,
 )
 _verify(
     "q-after-a-refusal",
     "refused",
     5,
-    "After a refusal you draw from the draft's own distribution.",
+    (
+        "After a rejection you sample from the draft's distribution. Sample from the residual,"
+        " max(p - q, 0)."
+    ),
     rest=lambda p, q: q,
 )
 _verify(
     "absolute-rest",
     "refused",
     5,
-    "You draw from |p - q|. Only what p has more than q counts.",
+    "You sample from |p - q|. The residual is max(p - q, 0).",
     rest=lambda p, q: (p - q).abs(),
 )
 _verify(
     "rest-unnormalised",
     "refused",
     5,
-    "The rest does not add up to 1 before you draw from it.",
+    "You do not normalize the residual before sampling.",
     normal=False,
 )
 _verify(
     "goes-on",
     "refused",
     5,
-    "You continue with the draft tokens after a rejected one. They belong to another text.",
+    "You go through later draft tokens after a rejection. They follow a token that was dropped.",
     goes_on=True,
 )
 _verify(
     "no-bonus",
     "kept",
     6.5,
-    "If all draft tokens are accepted you draw no further token.",
+    (
+        "When all draft tokens are accepted, you sample no bonus token. Take one from the last"
+        " row of p."
+    ),
     bonus=False,
 )
 _verify(
     "upside-down",
     "kept",
     6.5,
-    "You accept a draft token if u is less than q / p. It is p / q.",
+    "You accept if u < q / p. The ratio is p / q.",
     keep=lambda p, q, u: u * p < q,
 )
 _verify(
     "kept-by-p-alone",
     "kept",
     6.5,
-    "You accept a draft token with its probability p. It is accepted with p / q, at most 1.",
+    "You accept with probability p. It should be min(1, p / q).",
     keep=lambda p, q, u: u < p,
 )
 _verify(
     "kept-if-likelier",
     "kept",
     6.5,
-    "You accept a draft token only if p gives it at least as much as q, and never by chance.",
+    "You accept only if p is at least q. Otherwise accept with probability p / q.",
     keep=lambda p, q, u: p >= q,
 )
 _verify(
     "at-equality-kept",
     "refused",
     5,
-    "You accept a draft token where u q equals p. There it is rejected.",
+    "You accept where u q equals p. At equality the draft token is rejected.",
     keep=lambda p, q, u: u * q <= p,
 )
-_verify("always-kept", "refused", 5, "You accept every draft token.", keep=lambda p, q, u: True)
+_verify(
+    "always-kept",
+    "refused",
+    5,
+    "You accept every draft token. Compare u q with p.",
+    keep=lambda p, q, u: True,
+)
 _verify(
     "row-too-early",
     "kept",
     6.5,
-    "If all are accepted you draw from the row before the last. The last one is for this token.",
+    "After full acceptance you sample from the last but one row of p. Use the last row.",
     last=lambda p, place: p[max(place - 1, 0)],
 )
 _verify(
     "the-place-s-own-number",
     "refused",
     5,
-    "You draw by the number of the rejected token. It decided already: the last number of u is for"
-    " the draw.",
+    (
+        "You sample with the rejected token's number. That number is used up; sample with the"
+        " last one of u."
+    ),
     number=lambda u, place: u[place],
 )
 
@@ -373,11 +381,10 @@ _verify(
 @mistake(
     VERIFY,
     "equals-a-sample",
-    caught_by="kept",
+    caught_by="acceptance",
     loses=6.5,
     misconception=(
-        "You draw a token from p at each position and accept the draft if it is equal. That accepts"
-        " too few."
+        "You sample from p and accept if the draft token is equal. That accepts too few."
     ),
 )
 def _(p, q, guesses, u):
@@ -393,9 +400,11 @@ def _(p, q, guesses, u):
 @mistake(
     VERIFY,
     "likeliest",
-    caught_by="kept",
+    caught_by="acceptance",
     loses=7,
-    misconception="You accept a draft token if it is most probable, as if nothing were drawn.",
+    misconception=(
+        "You accept a draft token if it is the argmax of p. That is the rule for greedy decoding."
+    ),
 )
 def _(p, q, guesses, u):
     best = p.argmax(1).tolist()
@@ -408,9 +417,9 @@ def _(p, q, guesses, u):
 @mistake(
     VERIFY,
     "one-number-for-all",
-    caught_by="refused",
+    caught_by="rejection",
     loses=5,
-    misconception="You test all draft tokens by the first number of u. Each has its own.",
+    misconception="You test all draft tokens with u[0]. Draft token i has its own number, u[i].",
 )
 def _(p, q, guesses, u):
     return _said(p, q, guesses, torch.cat((u[:1].expand(len(guesses)), u[-1:])))
@@ -419,9 +428,9 @@ def _(p, q, guesses, u):
 @mistake(
     VERIFY,
     "always-the-first-row",
-    caught_by="kept",
+    caught_by="acceptance",
     loses=6.5,
-    misconception="You test all draft tokens by the first rows of p and q.",
+    misconception="You test all draft tokens with row 0 of p and q. Draft token i has row i.",
 )
 def _(p, q, guesses, u):
     return _said(
@@ -435,9 +444,9 @@ def _(p, q, guesses, u):
 @mistake(
     VERIFY,
     "tensors-in-the-list",
-    caught_by="kept",
+    caught_by="acceptance",
     loses=1.4,
-    misconception="Your list holds tensors. Ints were asked for.",
+    misconception="Your list contains tensors. It should contain ints.",
 )
 def _(p, q, guesses, u):
     return [torch.tensor(token) for token in _said(p, q, guesses, u)]
@@ -446,11 +455,11 @@ def _(p, q, guesses, u):
 @mistake(
     VERIFY,
     "at-most",
-    caught_by="share",
+    caught_by="acceptance threshold",
     loses=1.5,
     misconception=(
-        "You draw the first token at which the sum is at least u. It must be larger: a token"
-        " of probability 0 would be drawn."
+        "You sample the first token whose cumulative probability is at least u. It must be"
+        " larger, or tokens of probability 0 get sampled."
     ),
 )
 def _(p, q, guesses, u):

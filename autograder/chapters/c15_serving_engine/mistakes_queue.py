@@ -81,10 +81,11 @@ class Right:
 @mistake(
     QUEUE,
     "oldest-put-back",
-    caught_by="put back",
+    caught_by="preemption",
     loses=3,
     misconception=(
-        "You put back the request that came first. The one that came last gives its blocks away."
+        "You preempt the request that came first. The running request that came last gives up"
+        " its blocks."
     ),
 )
 class OldestBack(Right):
@@ -95,11 +96,11 @@ class OldestBack(Right):
 @mistake(
     QUEUE,
     "itself-put-back",
-    caught_by="put back",
+    caught_by="preemption",
     loses=3,
     misconception=(
-        "You always put back the one that needs the block. The running one that came last is put"
-        " back."
+        "You always preempt the request that needs the block. Preempt the running one that"
+        " came last."
     ),
 )
 class ItselfBack(Right):
@@ -110,10 +111,11 @@ class ItselfBack(Right):
 @mistake(
     QUEUE,
     "said-is-lost",
-    caught_by="put back",
+    caught_by="preemption",
     loses=3,
     misconception=(
-        "Who is put back loses what it has said. It keeps its tokens and gives up blocks only."
+        "A preempted request loses its generated tokens. It keeps them and gives up only its"
+        " blocks."
     ),
 )
 class SaidLost(Right):
@@ -124,11 +126,11 @@ class SaidLost(Right):
 @mistake(
     QUEUE,
     "prompt-alone-again",
-    caught_by="put back",
+    caught_by="preemption",
     loses=3,
     misconception=(
-        "Who is let in again computes its prompt only. What it had said must be computed again as"
-        " well."
+        "A readmitted request computes only its prompt. Its generated tokens must be"
+        " recomputed as well."
     ),
 )
 class PromptAlone(Right):
@@ -139,9 +141,11 @@ class PromptAlone(Right):
 @mistake(
     QUEUE,
     "to-the-end",
-    caught_by="put back",
+    caught_by="preemption",
     loses=3,
-    misconception="You put who was put back at the end of those who wait. It came before them.",
+    misconception=(
+        "You put a preempted request at the end of the queue. It came before all that wait."
+    ),
 )
 class ToTheEnd(Right):
     def put_back(self, name):
@@ -152,9 +156,12 @@ class ToTheEnd(Right):
 @mistake(
     QUEUE,
     "overtakes",
-    caught_by="waiting",
+    caught_by="admission order",
     loses=5,
-    misconception="You let smaller requests overtake the one that does not find its blocks.",
+    misconception=(
+        "You admit smaller requests past one that does not find its blocks. No request may"
+        " overtake."
+    ),
 )
 class Overtakes(Right):
     def admit(self, done):
@@ -168,11 +175,11 @@ class Overtakes(Right):
 @mistake(
     QUEUE,
     "block-too-early",
-    caught_by="blocks",
+    caught_by="one more block",
     loses=5.5,
     misconception=(
-        "You take a block for the token that will be sampled in this step. It is computed in the"
-        " next one."
+        "You take a block for the token generated in this step. It is computed, and needs"
+        " room, in the next one."
     ),
 )
 class TooEarly(Right):
@@ -183,9 +190,9 @@ class TooEarly(Right):
 @mistake(
     QUEUE,
     "blocks-of-the-prompt-only",
-    caught_by="blocks",
+    caught_by="one more block",
     loses=5.5,
-    misconception="You never take another block for the sampled tokens.",
+    misconception="You never take another block for generated tokens.",
 )
 class PromptOnly(Right):
     def wants(self, one):
@@ -195,9 +202,9 @@ class PromptOnly(Right):
 @mistake(
     QUEUE,
     "rounded-down",
-    caught_by="plenty",
+    caught_by="enough blocks",
     loses=8,
-    misconception="You round the number of blocks down.",
+    misconception="You round the number of blocks down. A part of a block needs a whole one.",
 )
 class RoundedDown(Right):
     def needs(self, tokens):
@@ -207,9 +214,9 @@ class RoundedDown(Right):
 @mistake(
     QUEUE,
     "abort-leaks",
-    caught_by="leave",
+    caught_by="finish and abort",
     loses=2,
-    misconception="`abort` takes the name out and keeps its blocks.",
+    misconception="`abort` removes the name but does not free its blocks.",
 )
 class Leaks(Right):
     def abort(self, name):
@@ -224,9 +231,9 @@ class Leaks(Right):
 @mistake(
     QUEUE,
     "aborted-runs-on",
-    caught_by="leave",
+    caught_by="finish and abort",
     loses=2,
-    misconception="`abort` does nothing for a request that waits.",
+    misconception="`abort` does nothing for a waiting request. It should leave the queue.",
 )
 class RunsOn(Right):
     def abort(self, name):
@@ -240,9 +247,11 @@ class RunsOn(Right):
 @mistake(
     QUEUE,
     "unknown-raises",
-    caught_by="leave",
+    caught_by="finish and abort",
     loses=1,
-    misconception="`abort` raises for a name that is not there. Its request may just have ended.",
+    misconception=(
+        "`abort` raises for an unknown name. Its request may have finished just before."
+    ),
 )
 class UnknownRaises(Right):
     def abort(self, name):
@@ -252,9 +261,11 @@ class UnknownRaises(Right):
 @mistake(
     QUEUE,
     "twice-is-replaced",
-    caught_by="leave",
+    caught_by="finish and abort",
     loses=1,
-    misconception="A name that is there already is replaced. It raises a ValueError.",
+    misconception=(
+        "`add` replaces a name that is waiting or running. It should raise a ValueError."
+    ),
 )
 class Replaced(Right):
     def add(self, name, prompt):
@@ -264,10 +275,10 @@ class Replaced(Right):
 @mistake(
     QUEUE,
     "all-tokens-for-new-ones",
-    caught_by="leave",
+    caught_by="finish and abort",
     loses=4,
     misconception=(
-        "`finish` returns all tokens, those of the prompt too. The new ones were asked for."
+        "`finish` counts the prompt as well. It returns the number of generated tokens."
     ),
 )
 class AllTokens(Right):
@@ -279,9 +290,9 @@ class AllTokens(Right):
 @mistake(
     QUEUE,
     "new-ones-first",
-    caught_by="plenty",
+    caught_by="enough blocks",
     loses=5.5,
-    misconception="You list those that were let in before those that ran.",
+    misconception="You list admitted requests first. Those that were running come before them.",
 )
 class NewFirst(Right):
     def step(self):
@@ -293,9 +304,9 @@ class NewFirst(Right):
 @mistake(
     QUEUE,
     "one-let-in-a-step",
-    caught_by="plenty",
+    caught_by="enough blocks",
     loses=8,
-    misconception="You let one request in in each step. All that find their blocks are let in.",
+    misconception="You admit one request per step. All that find their blocks are admitted.",
 )
 class OneAStep(Right):
     def admit(self, done):
@@ -311,11 +322,12 @@ class OneAStep(Right):
 @mistake(
     QUEUE,
     "shared",
-    caught_by="plenty",
+    caught_by="enough blocks",
     loses=8,
     remembers=True,
     misconception=(
-        "All queues share one set of requests, which belongs to the class. Each has its own."
+        "All queues share one set of requests, an attribute of the class. Each object needs"
+        " its own."
     ),
 )
 def shared():
@@ -333,9 +345,9 @@ def shared():
 @mistake(
     QUEUE,
     "tuples-for-lists",
-    caught_by="plenty",
+    caught_by="enough blocks",
     loses=1.5,
-    misconception="`step` returns a tuple. A list was asked for.",
+    misconception="`step` returns a tuple. It should return a list.",
 )
 class TupleStep(Right):
     def step(self):

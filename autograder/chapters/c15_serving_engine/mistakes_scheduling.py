@@ -29,8 +29,8 @@ def _counted(answers, slots, **instead):
     caught_by="static",
     loses=1.5,
     misconception=(
-        "You let a fixed batch take the sum of its answers. They run side by side: it takes the"
-        " longest."
+        "A static batch takes the sum of its answers. They run in parallel: it takes as many"
+        " steps as the longest."
     ),
 )
 def _(answers, slots):
@@ -42,7 +42,10 @@ def _(answers, slots):
     "longest-of-all",
     caught_by="static",
     loses=1,
-    misconception="You let each batch take as long as the longest answer of the whole list.",
+    misconception=(
+        "Each static batch takes as long as the longest answer of the whole list. Only its own"
+        " answers count."
+    ),
 )
 def _(answers, slots):
     return _counted(
@@ -56,7 +59,7 @@ def _(answers, slots):
     caught_by="static",
     loses=1,
     misconception=(
-        "You sort the answers before you cut batches. Nobody changes the order of the list."
+        "You sort the answers before you form batches. Batches follow the order of the list."
     ),
 )
 def _(answers, slots):
@@ -69,7 +72,7 @@ def _(answers, slots):
     caught_by="idle",
     loses=0.5,
     misconception=(
-        "You count only as many slots in the last batch as it has requests. A step has `slots`"
+        "In the last batch you count as many slots as it has requests. Every step has `slots`"
         " slots."
     ),
 )
@@ -91,7 +94,7 @@ def _(answers, slots):
     caught_by="idle",
     loses=0.5,
     misconception=(
-        "You count requests that wait for their batch to end, and not the steps in which they do."
+        "You count the requests whose slot is idle. Count the steps in which it is idle."
     ),
 )
 def _(answers, slots):
@@ -112,8 +115,8 @@ def _(answers, slots):
     caught_by="continuous",
     loses=2,
     misconception=(
-        "You divide all tokens by the slots. The last long answer runs alone: slots are empty at"
-        " the end."
+        "You divide all tokens by the slots. A long last answer runs alone, with the other"
+        " slots empty."
     ),
 )
 def _(answers, slots):
@@ -125,7 +128,10 @@ def _(answers, slots):
     "refilled-a-step-late",
     caught_by="continuous",
     loses=2.5,
-    misconception="You leave a slot empty for a step before the next request takes it.",
+    misconception=(
+        "You leave a slot empty for one step. The next request starts in the step after the"
+        " last token."
+    ),
 )
 def _(answers, slots):
     ends, start = [-1] * slots, 0
@@ -140,9 +146,7 @@ def _(answers, slots):
     "longest-first",
     caught_by="continuous",
     loses=2,
-    misconception=(
-        "You give slots to the longest answers first. They are given in the order of the list."
-    ),
+    misconception=("You start the longest answers first. Requests start in the order of the list."),
 )
 def _(answers, slots):
     return _counted(
@@ -156,8 +160,7 @@ def _(answers, slots):
     caught_by="continuous",
     loses=2.5,
     misconception=(
-        "You deal the requests out to the slots in turns. A request takes the slot that is free"
-        " first."
+        "You assign requests to slots round-robin. Each takes the slot that is free first."
     ),
 )
 def _(answers, slots):
@@ -175,9 +178,7 @@ def _(answers, slots):
     "prompt-is-a-step",
     caught_by="static",
     loses=3.5,
-    misconception=(
-        "You give each prompt a step of its own. It is read in the step that says the first token."
-    ),
+    misconception=("You count a prefill step for each request. Here prefill takes no step."),
 )
 def _(answers, slots):
     return {
@@ -192,8 +193,8 @@ def _(answers, slots):
     caught_by="wait",
     loses=0.5,
     misconception=(
-        "You count to the last request's last token. The steps before its first token were asked"
-        " for."
+        "`wait` counts to the last request's last token. It counts the steps before its first"
+        " token."
     ),
 )
 def _(answers, slots):
@@ -207,7 +208,7 @@ def _(answers, slots):
     caught_by="wait",
     loses=0.5,
     misconception=(
-        "You count the step of the first token as well. The steps before it were asked for."
+        "`wait` includes the step of the first token. It counts only the steps before it."
     ),
 )
 def _(answers, slots):
@@ -319,100 +320,112 @@ _plan(
     "prompts-first",
     "read",
     7.5,
-    "You let prompts be read before those who decode get their token: a long prompt stops"
-    " everybody's text.",
+    "You schedule prefill before decode. A long prompt then stalls every running request.",
     prefill_first=True,
 )
 _plan(
     "in-the-order-of-the-list",
     "read",
     7.5,
-    "You go through the running requests once, in the order of the list. All who decode come before"
-    " all who read, also those that stand behind them.",
+    (
+        "You walk through the running requests once. All decodes come before all prefills,"
+        " wherever they are in the list."
+    ),
     by_place=True,
 )
 _plan(
     "whole-prompts-only",
     "read",
     7.5,
-    "You prefill a prompt only if all of it fits into the budget. It is computed in chunks.",
+    "You prefill a prompt only if all of it fits the budget. Prefill may be chunked.",
     whole=True,
 )
-_plan("budget-plus-one", "read", 7.5, "Your steps have one token more than the budget.", more=1)
-_plan("zeros", "read", 5.5, "You list requests that get no token.", zeros=True)
+_plan("budget-plus-one", "read", 7.5, "Your plan exceeds the token budget by one.", more=1)
+_plan("zeros", "read", 5.5, "Your plan lists requests that get no token.", zeros=True)
 _plan(
     "let-in-before-reading",
     "admit",
     3,
-    "You let new requests in before the running ones have read on.",
+    "You admit waiting requests before the running prefills got their tokens.",
     admit_first=True,
 )
 _plan(
     "no-pieces-for-new-ones",
     "admit",
     5,
-    "You give a request that is let in all of its tokens, whatever is left of the budget.",
+    "An admitted request gets all its tokens. It gets at most what is left of the budget.",
     admitted_all=True,
 )
 _plan(
     "overtakes",
     "no overtaking",
     1.5,
-    "You pass over the waiting request that does not find its blocks, and let smaller ones behind"
-    " it in. Nobody overtakes.",
+    (
+        "You skip a waiting request that does not find its blocks and admit smaller ones behind"
+        " it. No request may overtake."
+    ),
     overtakes=True,
 )
-_plan("blocks-uncounted", "blocks", 3.5, "You do not look at the free blocks.", count_free=False)
+_plan("blocks-uncounted", "blocks", 3.5, "You ignore `free_blocks`.", count_free=False)
 _plan(
     "blocks-for-the-piece",
     "blocks",
     3.5,
-    "You ask for the blocks of the piece only. A request is let in if there are blocks for all of"
-    " its tokens.",
+    (
+        "You require blocks for the chunk only. A request is admitted if there are blocks for"
+        " all its tokens."
+    ),
     all_blocks=False,
 )
 _plan(
     "blocks-not-taken",
     "blocks",
     3.5,
-    "You look whether there are blocks, and do not take them: two are let in with the same ones.",
+    (
+        "You check for free blocks but do not take them, so two requests are admitted with the"
+        " same blocks."
+    ),
     reserve=False,
 )
 _plan(
     "block-too-early",
     "decode",
     3.5,
-    "You take a new block while there is room for one more token in the old one.",
+    "You take a new block although the last one has room for the token.",
     edge=1,
 )
 _plan(
     "block-too-late",
     "blocks",
     3.5,
-    "You take a new block one token too late: they are full when `computed` is the number of tokens"
-    " that they hold.",
+    (
+        "You take a new block one token too late. Blocks are full when `computed` equals blocks"
+        " times `block_size`."
+    ),
     edge=-1,
 )
 _plan(
     "stops-at-the-first-without-a-block",
     "blocks",
     3.5,
-    "You stop at the first request that finds no block for its token. Those behind it have their"
-    " turn.",
+    (
+        "You stop at the first running request without a block. The ones behind it still have"
+        " their turn."
+    ),
     stall=True,
 )
 _plan(
     "budget-for-nothing",
     "blocks",
     3.5,
-    "A request that finds no block for its token uses up budget all the same.",
+    "A request that finds no block still uses budget. What it does not compute costs nothing.",
     spend_stalled=True,
 )
 _plan(
     "reading-takes-blocks",
     "blocks",
     3.5,
-    "You let requests that read on take new blocks. They hold the blocks for all of their tokens.",
+    "Running prefills take new blocks. They hold blocks for all their tokens already.",
     reads_take=True,
 )
 
@@ -420,9 +433,9 @@ _plan(
 @mistake(
     PLAN,
     "lists-in-the-list",
-    caught_by="decode",
+    caught_by="decode first",
     loses=1.8,
-    misconception="Your plan holds lists. Tuples were asked for.",
+    misconception="The entries of your plan are lists. They should be tuples.",
 )
 def _(requests, budget, free_blocks, block_size):
     return [list(one) for one in _planned(requests, budget, free_blocks, block_size)]
@@ -431,11 +444,10 @@ def _(requests, budget, free_blocks, block_size):
 @mistake(
     PLAN,
     "in-the-order-of-giving",
-    caught_by="read",
+    caught_by="running prefills",
     loses=7.5,
     misconception=(
-        "Your plan is in the order in which tokens were given away. It is in the order of the"
-        " slots."
+        "Your plan is in the order of scheduling. It should be in the order of the indices."
     ),
 )
 def _(requests, budget, free_blocks, block_size):
@@ -449,9 +461,12 @@ def _(requests, budget, free_blocks, block_size):
 @mistake(
     PLAN,
     "waiting-with-one-token-decodes",
-    caught_by="admit",
+    caught_by="admission",
     loses=5,
-    misconception="You treat a waiting request with one token as one that decodes.",
+    misconception=(
+        "You treat a waiting request with one token as a decode. It has no block, so it must be"
+        " admitted."
+    ),
 )
 def _(requests, budget, free_blocks, block_size):
     states = [{**one, "blocks": one["blocks"] or one["tokens"] == 1} for one in requests]
@@ -461,9 +476,9 @@ def _(requests, budget, free_blocks, block_size):
 @mistake(
     PLAN,
     "changes-the-requests",
-    caught_by="decode",
+    caught_by="decode first",
     loses=1.8,
-    misconception="You write into the requests that you are given.",
+    misconception="You modify the requests that you are given.",
 )
 def _(requests, budget, free_blocks, block_size):
     found = _planned(requests, budget, free_blocks, block_size)

@@ -56,8 +56,10 @@ def streamer(name, caught_by, loses, misconception):
     "nothing-held-back",
     "stop",
     3.5,
-    "You hold nothing back: the beginning of a stop text is shown, and a stop text over several"
-    " tokens is never met.",
+    (
+        "You hold nothing back. The start of a stop string is sent, and one across several"
+        " tokens is never found."
+    ),
 )
 class NothingHeld(Right):
     def kept(self, text):
@@ -68,8 +70,10 @@ class NothingHeld(Right):
     "length-of-the-longest",
     "text",
     6,
-    "You always hold back as many letters as the longest stop text has. Only what is the beginning"
-    " of one is held.",
+    (
+        "You always hold back as many characters as the longest stop string has. Hold back only"
+        " a suffix that starts one."
+    ),
 )
 class LongestHeld(Right):
     def kept(self, text):
@@ -80,7 +84,7 @@ class LongestHeld(Right):
     "first-letter-only",
     "stop",
     3.5,
-    "You hold back only the first letter of a stop text. The longest end that begins one is held.",
+    "You hold back only one character. Hold back the longest suffix that starts a stop string.",
 )
 class OneLetter(Right):
     def kept(self, text):
@@ -91,7 +95,7 @@ class OneLetter(Right):
     "shortest-end",
     "stop",
     3.5,
-    "You hold back the shortest end that may begin a stop text. The longest counts.",
+    "You hold back the shortest suffix that starts a stop string. The longest counts.",
 )
 class ShortestEnd(Right):
     def kept(self, text):
@@ -101,7 +105,12 @@ class ShortestEnd(Right):
         )
 
 
-@streamer("stop-text-shown", "stop", 3.5, "You show the stop text itself.")
+@streamer(
+    "stop-text-shown",
+    "stop",
+    3.5,
+    ("You return the stop string itself. Only the text before it is returned."),
+)
 class StopShown(Right):
     def add(self, id):
         if self.stopped:
@@ -122,8 +131,10 @@ class StopShown(Right):
     "text-before-lost",
     "stop",
     3.5,
-    "When a stop text is met you return nothing. The text before it in the same token, or held"
-    " back, was still to come.",
+    (
+        "At a stop string you return nothing. The text before it, in the same token or held"
+        " back, is returned."
+    ),
 )
 class BeforeLost(Right):
     def add(self, id):
@@ -135,8 +146,10 @@ class BeforeLost(Right):
     "first-of-the-list",
     "stop",
     1.5,
-    "If several stop texts are found you take the first of the list. The one that begins first"
-    " counts.",
+    (
+        "Of several stop strings you take the first in the list. The one that starts first in"
+        " the text counts."
+    ),
 )
 class FirstOfList(Right):
     def place(self, found):
@@ -144,7 +157,10 @@ class FirstOfList(Right):
 
 
 @streamer(
-    "goes-on-after-the-stop", "stop", 3, "You continue after a stop text. Nothing comes any more."
+    "goes-on-after-the-stop",
+    "stop",
+    3,
+    ("You continue after a stop string. From then on, return nothing."),
 )
 class GoesOn(Right):
     def add(self, id):
@@ -158,7 +174,7 @@ class GoesOn(Right):
     "empty-stop",
     "stop",
     2,
-    "An empty stop text stops your answer at once. It is as if it were not there.",
+    "An empty stop string stops your answer at once. Ignore it.",
 )
 class EmptyStop(Right):
     def __init__(self, pieces, stop):
@@ -170,7 +186,7 @@ class EmptyStop(Right):
     "replacement-signs",
     "letters",
     5,
-    "You decode each token by itself: a half letter becomes a replacement character.",
+    "You decode each token alone, so half a character becomes a replacement character.",
 )
 class Replacement(Right):
     def decoded(self, piece):
@@ -181,15 +197,16 @@ class Replacement(Right):
     "half-letters-lost",
     "letters",
     5,
-    "You leave out bytes that are no whole letter. They are held back, and completed by the next"
-    " token.",
+    "You drop the bytes of an incomplete character. Keep them for the next token.",
 )
 class HalfLost(Right):
     def decoded(self, piece):
         return piece.decode(errors="ignore")
 
 
-@streamer("latin-1", "text", 6, "You read each byte as a letter. The bytes are UTF-8.")
+@streamer(
+    "latin-1", "text", 6, ("You decode each byte as one character (Latin-1). The bytes are UTF-8.")
+)
 class Latin(Right):
     def decoded(self, piece):
         return piece.decode("latin-1")
@@ -199,8 +216,10 @@ class Latin(Right):
     "whole-token-held",
     "letters",
     3.5,
-    "You hold back the whole token if its end is half a letter. The whole letters before it are"
-    " certain.",
+    (
+        "You hold back a whole token that ends in half a character. The characters before that"
+        " are certain."
+    ),
 )
 class WholeTokenHeld(Right):
     def __init__(self, pieces, stop):
@@ -224,7 +243,7 @@ class WholeTokenHeld(Right):
     "end-unflushed",
     "finish",
     0.5,
-    "`finish` returns nothing. What was held back is text after all.",
+    "`finish` returns nothing. It should return what was held back.",
 )
 class Unflushed(Right):
     def finish(self):
@@ -235,7 +254,7 @@ class Unflushed(Right):
     "end-without-the-half-letter",
     "finish",
     0.5,
-    "`finish` leaves out the beginning of a letter. One replacement character stands for it.",
+    "`finish` drops an incomplete character. One replacement character stands for it.",
 )
 class NoHalf(Right):
     def finish(self):
@@ -246,7 +265,7 @@ class NoHalf(Right):
     "finish-stops",
     "finish",
     0.5,
-    "`finish` sets `stopped`. It is True only when a stop text was met.",
+    "`finish` sets `stopped`. Only a stop string does.",
 )
 class FinishStops(Right):
     def finish(self):
@@ -255,7 +274,12 @@ class FinishStops(Right):
         return text
 
 
-@streamer("never-stopped", "stop", 2, "`stopped` is never True.")
+@streamer(
+    "never-stopped",
+    "stop",
+    2,
+    ("`stopped` never becomes True. Set it when a stop string is found."),
+)
 class NeverStopped(Right):
     met = False
 
@@ -266,7 +290,7 @@ class NeverStopped(Right):
         return text
 
 
-@streamer("all-so-far", "text", 6, "You return all the text so far. Only what is new is returned.")
+@streamer("all-so-far", "text", 6, "You return all the text so far. Return only what is new.")
 class AllSoFar(Right):
     so_far = ""
 
@@ -348,22 +372,22 @@ _sse(
     "one-line-break",
     "form",
     5,
-    "You end each event with one line break. Without the empty line the client waits on.",
+    "You end each event with one line break. Without the empty line the client keeps waiting.",
     end="\n",
 )
-_sse("no-data", "form", 5, "Your lines do not begin with `data: `.", prefix="")
+_sse("no-data", "form", 5, "Your events do not start with `data: `.", prefix="")
 _sse(
     "python-s-words",
     "form",
     5,
-    "You write Python's form of a dictionary. JSON has null and double quotes.",
+    "You send Python's `str` of a dictionary. JSON has null and double quotes: use json.dumps.",
     dump=str,
 )
 _sse(
     "many-lines",
     "form",
     5,
-    "Your JSON has line breaks: only the first of its lines begins with `data: `.",
+    "Your JSON is indented over several lines. Only the first starts with `data: `.",
     dump=lambda body: json.dumps(body, indent=1),
 )
 _sse("no-done", "usage", 1, "The last event, `data: [DONE]`, is missing.", done=False)
@@ -371,61 +395,77 @@ _sse(
     "role-everywhere",
     "chunks",
     3.5,
-    "You give the role in every event. It comes once, first.",
+    "You send the role in every event. It is sent once, first.",
     role="everywhere",
 )
 _sse(
     "role-with-the-text",
     "chunks",
     3.5,
-    "You send the role with the first text. It is an event of its own, before any token is asked"
-    " for.",
+    (
+        "You send the role with the first text. It needs a separate event, before any token is"
+        " requested."
+    ),
     role="text",
 )
 _sse(
     "reason-with-the-text",
     "chunks",
     2.5,
-    "You send the reason with the last text. It is an event of its own, with an empty delta.",
+    "You send the reason with the last text. It needs a separate event with an empty delta.",
     reason="text",
 )
-_sse("no-reason", "chunks", 2.5, "No event says why the answer ended.", reason="none")
-_sse("empty-texts", "chunks", 3.5, "You send an event for a token without text.", empty=True)
+_sse(
+    "no-reason",
+    "chunks",
+    2.5,
+    "No event has the finish reason. Send it in a separate event.",
+    reason="none",
+)
+_sse(
+    "empty-texts", "chunks", 3.5, "You send an event for a token without text. Skip it.", empty=True
+)
 _sse(
     "usage-everywhere",
     "chunks",
     2.5,
-    "You give every event a usage. Only the one behind the answer has it.",
+    "You send the usage in every event. Only the event after the answer has it.",
     usage="everywhere",
 )
-_sse("no-usage", "usage", 1, "The usage is missing where it was asked for.", usage="never")
+_sse(
+    "no-usage",
+    "usage",
+    1,
+    "The usage event is missing, although `prompt_tokens` is given.",
+    usage="never",
+)
 _sse(
     "texts-counted",
     "usage",
     1,
-    "You count texts that are not empty. Each token counts.",
+    "You count non-empty texts. `completion_tokens` counts every token.",
     counted=lambda texts: sum(map(bool, texts)),
 )
 _sse(
     "letters-counted",
     "usage",
     1,
-    "You count letters. Tokens were asked for.",
+    "You count characters. `completion_tokens` counts tokens.",
     counted=lambda texts: sum(map(len, texts)),
 )
 _sse(
     "last-not-counted",
     "usage",
     1,
-    "You do not count the token that comes with the reason.",
+    "You do not count the last token, which has the reason.",
     counted=lambda texts: len(texts) - 1,
 )
-_sse("no-head", "chunks", 2.5, "The entries of `head` are missing in your events.", heads=False)
+_sse("no-head", "chunks", 2.5, "Your events lack the entries of `head`.", heads=False)
 _sse(
     "no-null",
     "chunks",
     2.5,
-    "You leave `finish_reason` out where it is None. It is there, as null.",
+    "You omit `finish_reason` where it is None. Send it as null.",
     none=False,
 )
 
@@ -435,7 +475,7 @@ _sse(
     "zero-is-none",
     caught_by="usage",
     loses=1,
-    misconception="You take 0 prompt tokens for None. The usage is wanted all the same.",
+    misconception="You treat 0 prompt tokens like None. Test `is not None`.",
 )
 def _(head, next_token, prompt_tokens):
     yield from _events(head, next_token, prompt_tokens or None)
@@ -444,12 +484,9 @@ def _(head, next_token, prompt_tokens):
 @mistake(
     SSE,
     "all-at-the-end",
-    caught_by="at once",
+    caught_by="one at a time",
     loses=1,
-    misconception=(
-        "You ask for another token while an event is ready. Each event is yielded before the next"
-        " token is asked for."
-    ),
+    misconception=("You request another token while an event is ready. Yield each event first."),
 )
 def _(head, next_token, prompt_tokens):
     yield from list(_events(head, next_token, prompt_tokens))
@@ -458,12 +495,9 @@ def _(head, next_token, prompt_tokens):
 @mistake(
     SSE,
     "a-token-late",
-    caught_by="at once",
+    caught_by="one at a time",
     loses=1,
-    misconception=(
-        "You ask for another token while an event is ready. Each event is yielded before the next"
-        " token is asked for."
-    ),
+    misconception=("You request another token while an event is ready. Yield each event first."),
 )
 def _(head, next_token, prompt_tokens):
     waiting = None
@@ -477,9 +511,9 @@ def _(head, next_token, prompt_tokens):
 @mistake(
     SSE,
     "texts-for-bytes",
-    caught_by="form",
+    caught_by="event format",
     loses=5,
-    misconception="You yield str. Bytes were asked for.",
+    misconception="You yield str. Yield bytes.",
 )
 def _(head, next_token, prompt_tokens):
     for event in _events(head, next_token, prompt_tokens):
@@ -489,9 +523,9 @@ def _(head, next_token, prompt_tokens):
 @mistake(
     SSE,
     "letters-in-pieces",
-    caught_by="form",
+    caught_by="event format",
     loses=5,
-    misconception="You cut events into pieces. Each yield is one event.",
+    misconception="You split events over several yields. Each yield is one event.",
 )
 def _(head, next_token, prompt_tokens):
     for event in _events(head, next_token, prompt_tokens):

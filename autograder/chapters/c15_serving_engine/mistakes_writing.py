@@ -92,40 +92,70 @@ def _test(name, caught_by, loses, misconception, **options):
         _judge(report, **options)
 
 
-_test("sent-on-time", "clock", 1.5, "All of your requests are sent when they are due.", late=False)
-_test("nobody-fails", "clock", 5, "None of your requests fails.", failing=(0.0,))
+_test(
+    "sent-on-time",
+    "clock",
+    1.5,
+    ("All your requests are sent when they are due. Then `sent` and `due` cannot be told apart."),
+    late=False,
+)
+_test(
+    "nobody-fails", "clock", 5, "None of your requests fails. Include some that do.", failing=(0.0,)
+)
 _test(
     "few-requests",
     "tail",
     1.5,
-    "You ask with fewer than 20 requests: there the 95th is the largest.",
+    "You use fewer than 20 requests. There the 95th percentile is the maximum.",
     sizes=(1, 2, 5, 10, 15),
 )
 _test(
     "twenty-or-forty",
     "tail",
     1.5,
-    "You ask with 20 and 40 requests only, where 0.95 n is whole.",
+    "You use only 20 and 40 requests, where 0.95 n is an integer and rounding does not show.",
     sizes=(20, 40) * 5,
 )
-_test("no-warm-up", "clock", 3.5, "You have no request of warm-up.", warm=0)
-_test("nobody-at-begin", "tokens", 2, "No request is due exactly at `begin`.", exact=False)
+_test(
+    "no-warm-up",
+    "clock",
+    3.5,
+    ("You have no warm-up request. Include some due before `begin`."),
+    warm=0,
+)
+_test(
+    "nobody-at-begin",
+    "tokens",
+    2,
+    ("No request is due exactly at `begin`. Such a request counts."),
+    exact=False,
+)
 _test(
     "no-padding",
     "tokens",
     2,
-    "As many positions are computed as tokens come: padding does not show.",
+    "`places` equals `tokens` in your logs, so counted padding does not show.",
     padded=False,
 )
 _test(
-    "equal-gaps", "tokens", 2, "All of your requests have the same time between tokens.", gaps=False
+    "equal-gaps",
+    "tokens",
+    2,
+    ("All your requests have the same TPOT, so the kind of mean does not show."),
+    gaps=False,
 )
-_test("first-number-only", "clock", 3.5, "You look at `first_p95` only.", keys=("first_p95",))
+_test(
+    "first-number-only",
+    "clock",
+    3.5,
+    "You check `first_p95` only. Check all three numbers.",
+    keys=("first_p95",),
+)
 _test(
     "nan-passes",
     "clock",
     1.5,
-    "You ask `assert not difference > limit`: with NaN that holds.",
+    "You write `assert not difference > limit`, which NaN passes.",
     nan=True,
 )
 
@@ -135,7 +165,7 @@ _test(
     "exact-floats",
     caught_by="clock",
     loses=5,
-    misconception="You want all digits equal: sums in another order round otherwise.",
+    misconception="You compare floats exactly. Sums in another order round differently.",
 )
 def _(report):
     chance = random.Random(3)
@@ -145,7 +175,7 @@ def _(report):
 
 
 @mistake(
-    TEST, "by-hand-only", caught_by="clock", loses=5, misconception="You ask with one request only."
+    TEST, "by-hand-only", caught_by="clock", loses=5, misconception="You use one request only."
 )
 def _(report):
     found = report(
@@ -159,7 +189,7 @@ def _(report):
     "never-called",
     caught_by="clock",
     loses=5,
-    misconception="Your test never calls what it is given.",
+    misconception="Your test never calls `report`.",
 )
 def _(report):
     assert callable(report)

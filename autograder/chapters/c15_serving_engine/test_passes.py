@@ -44,11 +44,11 @@ def ask_prepare(student, many: list[dict], size: int, parts: tuple[str, ...], ca
             )
 
 
-@prepare.stage("tokens", points=1.5)
+@prepare.stage("ids and positions", points=1.5)
 def test_ids_and_positions_of_one_request(student, rng):
     rule = (
-        "The tokens of this step are those right after what is computed; each has its position in"
-        " its own text, counted from 0, also where a prompt is read in pieces."
+        "This step's tokens start at `computed`. Positions count from 0 in each sequence, also"
+        " when prefill is chunked."
     )
     for size, computed, count in (
         (4, 0, 1),
@@ -75,8 +75,8 @@ def test_ids_and_positions_of_one_request(student, rng):
 @prepare.stage("slots", points=1.5)
 def test_slots_of_one_request(student, rng):
     rule = (
-        "The slot of a token at position i is table[i // block_size] * block_size + i % block_size:"
-        " the entry of the table is chosen by the position in the text, not by its index in a step."
+        "The slot of position t is table[t // block_size] * block_size + t % block_size, with"
+        " t the position in the sequence, not in the step."
     )
     for size, computed, count in (
         (4, 0, 1),
@@ -114,11 +114,11 @@ def test_slots_of_one_request(student, rng):
     )
 
 
-@prepare.stage("ends", points=1)
+@prepare.stage("lengths and borders", points=1)
 def test_lengths_and_ends_of_one_request(student, rng):
     rule = (
-        "`lengths` counts what is in the cache after this step, its own tokens included."
-        " `cu_seqlens` begins with 0 and ends with the number of tokens in the row."
+        "`lengths` counts the cached tokens after this step, this step's included."
+        " `cu_seqlens` starts with 0 and ends with $T$."
     )
     for size, computed, count in (
         (4, 0, 1),
@@ -137,11 +137,11 @@ def test_lengths_and_ends_of_one_request(student, rng):
         )
 
 
-@prepare.stage("several", points=2)
+@prepare.stage("batch order", points=2)
 def test_several_requests_in_their_order(student, rng):
     rule = (
-        "Those that compute one token come first, in the order of the list, then all others in the"
-        " order of the list, in all five tensors alike; nothing is padded."
+        "Requests that compute one token come first, then all others, each in the order of the"
+        " list. All five tensors use this order, without padding."
     )
     hand = [
         {"ids": [3, 1, 4, 1, 5, 9], "computed": 2, "count": 4, "table": [1, 3]},
@@ -193,8 +193,7 @@ def test_several_requests_in_their_order(student, rng):
         [],
         4,
         PARTS,
-        "With no request four tensors are empty, of int64 like the others, and `cu_seqlens` is 0"
-        " alone.",
+        "Without requests, four tensors are empty and int64, and `cu_seqlens` is a single 0.",
     )
 
 
@@ -285,11 +284,11 @@ def one_hot(*tokens: int, V: int = 4) -> torch.Tensor:
     return torch.nn.functional.one_hot(torch.tensor(tokens), V).float()
 
 
-@verify.stage("kept", points=1.5)
+@verify.stage("acceptance", points=1.5)
 def test_what_is_kept_and_one_more(student, rng):
     rule = (
-        "A draft token to which p gives at least as much as q is always accepted. If all are, one"
-        " more token is drawn from the last row of p, by the last number of u."
+        "A draft token with p at least q is always accepted. If all are accepted, the last"
+        " number of u samples one more from the last row of p."
     )
     for u in ([0.4, 0.6], [0.4, 0.1], [0.0, 0.3], [0.45, 0.9]):
         ask_verify(student, P, Q, [1], u, rule)
@@ -312,7 +311,7 @@ def test_what_is_kept_and_one_more(student, rng):
         torch.ones(2, 1),
         [0, 0],
         [0.9, 0.5, 0.3],
-        f"{rule} There may be only one token.",
+        f"{rule} The vocabulary may have one token.",
     )
     for k, V in ((1, 2), (3, 5), (20, 40), (8, 1000), (20, 3)):
         q = rows(rng, k, V)
@@ -325,11 +324,11 @@ def test_what_is_kept_and_one_more(student, rng):
                 ask_verify(student, p, q, guesses, u, rule)
 
 
-@verify.stage("refused", points=2)
+@verify.stage("rejection", points=2)
 def test_the_first_refused_guess_ends_it(student, rng):
     rule = (
-        "At the first rejected draft token draw one token from max(p - q, 0) there, made to add up"
-        " to 1, and stop: all draft tokens after it are dropped, none comes from the last row."
+        "At the first rejected draft token, sample one token from the residual, max(p - q, 0)"
+        " normalized, and stop: drop all later draft tokens."
     )
     for u in ([0.6, 0.9], [0.6, 0.1], [0.9, 0.5]):
         ask_verify(student, P, Q, [1], u, rule)
@@ -353,7 +352,7 @@ def test_the_first_refused_guess_ends_it(student, rng):
             q,
             [0, 2, 1],
             [0.1, 0.9, 0.0, last],
-            f"{rule} A token to which p gives nothing is refused even where u is 0.",
+            f"{rule} A draft token with p = 0 is rejected even for u = 0.",
         )
         ask_verify(
             student,
@@ -361,7 +360,7 @@ def test_the_first_refused_guess_ends_it(student, rng):
             one_hot(2, 3),
             [2, 3],
             [0.2, 0.4, last],
-            f"{rule} Where p is all on one token, that token comes.",
+            f"{rule} If p is 1 for one token, that token follows.",
         )
         ask_verify(
             student,
@@ -369,7 +368,7 @@ def test_the_first_refused_guess_ends_it(student, rng):
             one_hot(1),
             [1],
             [0.5, last],
-            f"{rule} Where q is all on one token, the rest is p without it.",
+            f"{rule} If q is 1 for one token, the residual is p without it.",
         )
     little = 1 / 512
     for last in (0.2, 0.7):
@@ -379,7 +378,7 @@ def test_the_first_refused_guess_ends_it(student, rng):
             torch.tensor([[0.5 + little, 0.5 - little]]),
             [0],
             [0.998, last],
-            f"{rule} However little is left of p.",
+            f"{rule} This holds for a small residual too.",
         )
     for k, V in ((1, 2), (2, 3), (5, 6), (20, 9), (6, 300), (4, 1000), (12, 30)):
         for _ in range(6):
@@ -390,11 +389,11 @@ def test_the_first_refused_guess_ends_it(student, rng):
                 ask_verify(student, p, q, guesses, u, rule)
 
 
-@verify.stage("share", points=1)
+@verify.stage("acceptance threshold", points=1)
 def test_how_often_a_guess_is_kept(student, rng):
     rule = (
-        "Draft token x is accepted if u q(x) < p(x): each by its own number in u, each by p and q"
-        " at its own position; at equality it is rejected."
+        "Draft token x is accepted if u q(x) < p(x), with u, p and q of its own position; at"
+        " equality it is rejected."
     )
     p, q = (
         torch.tensor([[0.25, 0.75, 0.0, 0.0], [0.125, 0.125, 0.25, 0.5], [0.0, 0.0, 0.5, 0.5]]),
@@ -420,7 +419,12 @@ def test_how_often_a_guess_is_kept(student, rng):
     fine = torch.tensor([[0.37512, 0.62488], [0.5, 0.5]])
     for u in (0.37501, 0.37523):
         ask_verify(
-            student, fine, one_hot(0, V=2), [0], [u, 0.7], f"{rule} All digits of float32 count."
+            student,
+            fine,
+            one_hot(0, V=2),
+            [0],
+            [u, 0.7],
+            f"{rule} Compare in full float32 precision.",
         )
         ask_verify(
             student,
@@ -428,16 +432,18 @@ def test_how_often_a_guess_is_kept(student, rng):
             torch.zeros(0, 2),
             [],
             [u],
-            "The token is the first at which the sum of probabilities is larger than u. All digits"
-            " of float32 count.",
+            (
+                "The token is the first whose cumulative probability is larger than u, in full"
+                " float32 precision."
+            ),
         )
 
 
-@verify.stage("none", points=0.5)
+@verify.stage("no draft tokens", points=0.5)
 def test_without_guesses_one_token_is_drawn(student, rng):
     rule = (
-        "Without draft tokens one token is drawn from the only row of p: the first at which the sum"
-        " of probabilities is larger than u."
+        "Without draft tokens, sample one token from the only row of p: the first whose"
+        " cumulative probability is larger than u."
     )
     for V in (1, 2, 5, 300, 1000):
         for _ in range(4):
@@ -453,7 +459,7 @@ def test_without_guesses_one_token_is_drawn(student, rng):
             torch.zeros(0, 5),
             [],
             [u],
-            f"{rule} A token of probability 0 is never drawn.",
+            f"{rule} A token of probability 0 is never sampled.",
         )
     ask_verify(
         student,
@@ -461,16 +467,15 @@ def test_without_guesses_one_token_is_drawn(student, rng):
         torch.zeros(0, 3),
         [],
         [0.0],
-        f"{rule} A token of probability 0 is never drawn.",
+        f"{rule} A token of probability 0 is never sampled.",
     )
 
 
-@verify.stage("distribution", points=2, after="refused")
+@verify.stage("distribution", points=2, after="rejection")
 def test_the_text_is_the_model_s(student, rng):
     rule = (
-        "Over many passes the first token, and the second after each first one, must come as often"
-        " as the model says, whatever the draft: something in the rule for what is kept, or in what"
-        " is drawn, changes that."
+        "Over many calls, the tokens are not distributed as the target model's. The acceptance"
+        " rule or the sampled distribution is wrong."
     )
     p = torch.tensor([[0.5, 0.2, 0.2, 0.1], [0.1, 0.3, 0.4, 0.2], [0.25, 0.25, 0.2, 0.3]])
     for q in (
@@ -496,7 +501,7 @@ def test_the_text_is_the_model_s(student, rng):
             )
         expect(
             all(1 <= len(one) <= 3 and all(0 <= token < 4 for token in one) for one in found)
-        ).is_true(cause="A pass says one to k + 1 tokens, ints from 0 to V - 1.")
+        ).is_true(cause="`verify` returns 1 to k + 1 tokens, ints from 0 to V - 1.")
         for place in range(2):
             tokens = [one[place] for one in found if len(one) > place]
             if place == 0 or len(tokens) > 50:

@@ -76,8 +76,10 @@ def test_steps_of_fixed_batches(student, rng):
         student,
         rng,
         "static",
-        "A fixed batch takes as many steps as its longest answer; the batches are cut out of the"
-        " list in its order, and follow each other.",
+        (
+            "A static batch takes as many steps as its longest answer; batches are formed in"
+            " the order of the list and follow each other."
+        ),
     )
 
 
@@ -87,8 +89,10 @@ def test_idle_places_of_fixed_batches(student, rng):
         student,
         rng,
         "idle",
-        "Each step of a fixed batch has `slots` slots, also where the last batch has fewer"
-        " requests. Those that generate no token are idle.",
+        (
+            "Each step of a static batch has `slots` slots, even if the last batch has fewer"
+            " requests. Slots that generate no token are idle."
+        ),
     )
 
 
@@ -98,8 +102,10 @@ def test_steps_with_places_that_are_refilled(student, rng):
         student,
         rng,
         "continuous",
-        "A slot goes to the next request of the list in the step after the last token of the one"
-        " before. The number of steps is that in which the last token of all is generated.",
+        (
+            "A slot passes to the next request in the step after its request's last token."
+            " Count up to the step of the very last token."
+        ),
     )
 
 
@@ -109,8 +115,10 @@ def test_how_long_the_last_of_the_list_waits(student, rng):
         student,
         rng,
         "wait",
-        "`wait` counts the steps before the one in which the last request of the list says its"
-        " first token, with slots that are refilled: 0 if it is in the first step.",
+        (
+            "With continuous batching, `wait` counts the steps before the last request's first"
+            " token: 0 if that is in the first step."
+        ),
     )
     came = expect(student.predict_steps([8, 4, 3, 1], 2)).is_a(dict)
     expect(set(came) == {"static", "idle", "continuous", "wait"}).is_true(
@@ -185,11 +193,11 @@ def drawn_states(rng, number: int, size: int, kinds: str) -> list[State]:
     return [made[kinds[whole(rng, 0, len(kinds) - 1)]]() for _ in range(number)]
 
 
-@plan.stage("decode", points=1.5)
+@plan.stage("decode first", points=1.5)
 def test_who_decodes_gets_a_token(student, rng):
     rule = (
-        "Each running request with one token to compute gets it: a tuple (index in the list, 1) for"
-        " each, in the order of the indices."
+        "Each running request with one token to compute gets it: a tuple (index in the list,"
+        " 1), in the order of the indices."
     )
     ask_plan(student, [], 8, 3, 4, rule)
     for size, number in ((4, 1), (4, 3), (16, 7), (3, 300), (1000, 5)):
@@ -202,7 +210,7 @@ def test_who_decodes_gets_a_token(student, rng):
         2,
         0,
         4,
-        f"{rule} It needs no free block while its own have room.",
+        f"{rule} It needs no free block while its last one has room.",
     )
     ask_plan(
         student,
@@ -210,7 +218,7 @@ def test_who_decodes_gets_a_token(student, rng):
         2,
         0,
         4,
-        f"{rule} Who holds a block runs, also with nothing computed yet.",
+        f"{rule} A request that holds a block is running, even with nothing computed.",
     )
     ask_plan(
         student,
@@ -222,12 +230,11 @@ def test_who_decodes_gets_a_token(student, rng):
     )
 
 
-@plan.stage("read", points=2.5)
+@plan.stage("running prefills", points=2.5)
 def test_prompts_are_read_in_pieces_behind_those_who_decode(student, rng):
     rule = (
-        "Who decodes comes first, wherever it stands in the list. What is left of the budget goes"
-        " to the running requests with more to compute, in their order, as much as each needs and"
-        " the budget allows; who gets nothing is not in the plan."
+        "Decodes come first, wherever they are in the list. The rest of the budget goes to"
+        " running prefills in their order; a request that gets nothing is not in the plan."
     )
     for left, budgets in (
         (2, (1, 2, 3)),
@@ -261,11 +268,11 @@ def test_prompts_are_read_in_pieces_behind_those_who_decode(student, rng):
     ask_plan(student, drawn_states(rng, 300, 5, "ddr"), 420, 300, 5, rule)
 
 
-@plan.stage("admit", points=1.5)
+@plan.stage("admission", points=1.5)
 def test_waiting_requests_are_let_in_with_what_is_left(student, rng):
     rule = (
-        "What is left of the budget goes to the waiting requests, in their order, as soon as all"
-        " those that run have theirs; the last one that is let in may get only a piece."
+        "After all running requests, the rest of the budget goes to waiting ones in their"
+        " order; the last one admitted may get only a chunk."
     )
     ask_plan(
         student, [state(1)], 1, 1, 4, f"{rule} A prompt of one token is a request like any other."
@@ -286,7 +293,7 @@ def test_waiting_requests_are_let_in_with_what_is_left(student, rng):
             budget + 2,
             50,
             4,
-            f"{rule} A waiting request may stand before one that runs.",
+            f"{rule} A waiting request may precede a running one.",
         )
     for size, number in ((4, 5), (16, 9), (1, 12), (30, 300)):
         for _ in range(3):
@@ -311,18 +318,19 @@ def ask_blocks_of_thousands(student) -> None:
                 100_000,
                 free,
                 size,
-                "A waiting request needs free blocks for all of its tokens, and no fewer and no"
-                " more: their number is `tokens` over `block_size`, rounded up.",
+                (
+                    "A waiting request needs exactly `tokens` over `block_size` free blocks,"
+                    " rounded up."
+                ),
             )
 
 
-@plan.stage("blocks", points=2, after="decode")
+@plan.stage("blocks", points=2, after="decode first")
 def test_blocks_are_counted(student, rng):
     ask_blocks_of_thousands(student)
     edge = (
-        "A running request whose blocks are full takes a free block for its token: computed ="
-        " blocks times block_size. If none is free it gets nothing, and those behind it have their"
-        " turn."
+        "Blocks are full when `computed` equals blocks times `block_size`. Then the request"
+        " takes a free block, or, if none is free, gets nothing."
     )
     for free in (0, 1, 2, 3, 4):
         ask_plan(
@@ -345,7 +353,7 @@ def test_blocks_are_counted(student, rng):
             9,
             free,
             4,
-            f"{edge} What it would have used of the budget is there for the others.",
+            f"{edge} The budget that it does not use is left for the others.",
         )
     for size in (4, 5, 8, 12, 1):
         (
@@ -361,8 +369,8 @@ def test_blocks_are_counted(student, rng):
             else ask_plan(student, [state(3), state(2)], 50, 4, size, edge)
         )
     whole_prompt = (
-        "A waiting request is let in only if there are free blocks for all of its tokens, not only"
-        " for the piece that it computes now; and it takes them all."
+        "A waiting request is admitted only if there are free blocks for all its tokens, not"
+        " only for this chunk, and it takes them all."
     )
     for free in (0, 1, 2, 3, 4, 5, 7):
         ask_plan(student, [state(9)], 100, free, 4, whole_prompt)
@@ -375,7 +383,7 @@ def test_blocks_are_counted(student, rng):
             100,
             free,
             4,
-            f"{whole_prompt} Those that run take theirs first.",
+            f"{whole_prompt} Running requests take theirs first.",
         )
         if free > 2:
             ask_plan(
@@ -384,7 +392,7 @@ def test_blocks_are_counted(student, rng):
                 100,
                 free,
                 4,
-                f"{whole_prompt} A block that is begun is nobody else's.",
+                f"{whole_prompt} A partly filled block is not shared.",
             )
         ask_plan(
             student,
@@ -392,16 +400,16 @@ def test_blocks_are_counted(student, rng):
             100,
             free,
             4,
-            "Who reads on holds the blocks for all of its tokens already: it takes none."
+            "A running prefill holds blocks for all its tokens already and takes none."
             f" {whole_prompt}",
         )
 
 
-@plan.stage("no overtaking", points=1.5, after="admit")
+@plan.stage("no overtaking", points=1.5, after="admission")
 def test_nobody_overtakes(student, rng):
     rule = (
-        "The first waiting request that does not find its blocks ends the admission: a smaller one"
-        " behind it may not overtake, or the large one would wait for ever."
+        "The first waiting request without its blocks ends admission. If smaller ones overtook"
+        " it, it could wait forever."
     )
     for free in (0, 1, 2, 3, 5):
         ask_plan(student, [state(20), state(1), state(4)], 50, free, 4, rule)
@@ -443,8 +451,8 @@ queue = exercise(
     withhold=OURS | RIVALS,
 )
 NO_QUEUE = (
-    "`Queue(blocks, block_size)` makes an object with the methods `add`, `step`, `finish` and"
-    " `abort`, and with `free`, `running` and `waiting`."
+    "`Queue(blocks, block_size)` needs the methods `add`, `step`, `finish` and `abort`, and"
+    " `free`, `running` and `waiting`."
 )
 
 
@@ -521,11 +529,11 @@ class Beside:
         self.right.leave(name)
 
 
-@queue.stage("plenty", points=1.5)
+@queue.stage("enough blocks", points=1.5)
 def test_all_are_let_in_where_there_is_room(student, rng):
     rule = (
-        "Where there is room, all are let in in their order and compute their whole prompt; then"
-        " each step computes the one token that each said last."
+        "While blocks suffice, all requests are admitted in order and compute their prompts;"
+        " then each step computes the token that each generated last."
     )
     for blocks, size, prompts in (
         (300, 4, (3, 1, 2)),
@@ -535,30 +543,33 @@ def test_all_are_let_in_where_there_is_room(student, rng):
     ):
         beside = Beside(student, blocks, size)
         beside.step(
-            f"{rule} With nobody there a step computes nothing.", only=("running", "waiting")
+            f"{rule} Without requests a step computes nothing.", only=("running", "waiting")
         )
         for place, prompt in enumerate(prompts):
             beside.add(f"{'cba'[place % 3]}{place}", prompt)
-            beside.state("Who is added waits, in the order of coming.", only=("running", "waiting"))
+            beside.state(
+                "Added requests wait in the order in which they came.", only=("running", "waiting")
+            )
         for _ in range(3):
             beside.step(rule, only=("running", "waiting"))
         beside.add("late", 7)
         for _ in range(2):
-            beside.step(f"{rule} Those that ran come first.", only=("running", "waiting"))
+            beside.step(
+                f"{rule} Requests that were running come first.", only=("running", "waiting")
+            )
 
 
-@queue.stage("blocks", points=1.5)
+@queue.stage("one more block", points=1.5)
 def test_blocks_are_taken_when_they_are_needed(student, rng):
     rule = (
-        "A request that is let in takes blocks for all of its tokens; one that runs takes another"
-        " when its blocks are full, which is when the token to compute is the first behind them,"
-        " not before."
+        "An admitted request takes blocks for all its tokens. A running one takes another only"
+        " when the token to compute no longer fits."
     )
     for size, prompt in ((4, 3), (4, 4), (4, 5), (1, 1), (2, 1), (3, 9), (100, 99)):
         beside = Beside(student, 40, size)
-        beside.state("All blocks are free at the beginning.")
+        beside.state("All blocks are free at the start.")
         beside.add("only", prompt)
-        beside.state("Who waits holds no block.")
+        beside.state("A waiting request holds no block.")
         for _ in range(2 * min(size, 5) + 3):
             beside.step(rule)
     beside = Beside(student, 60, 4)
@@ -568,11 +579,11 @@ def test_blocks_are_taken_when_they_are_needed(student, rng):
         beside.step(rule)
 
 
-@queue.stage("waiting", points=1)
+@queue.stage("admission order", points=1)
 def test_who_does_not_find_blocks_waits_and_nobody_overtakes(student, rng):
     rule = (
-        "A waiting request is let in when there are free blocks for all of its tokens. The first"
-        " that does not find them ends the step: a smaller one behind it waits, too."
+        "A waiting request needs free blocks for all its tokens. The first without them ends"
+        " the step; smaller ones behind it wait too."
     )
     for blocks, size, prompts in (
         (3, 4, (8, 9, 1)),
@@ -588,7 +599,7 @@ def test_who_does_not_find_blocks_waits_and_nobody_overtakes(student, rng):
     exact = Beside(student, 5, 4)
     for name, prompt in (("b", 8), ("a", 12), ("c", 1)):
         exact.add(name, prompt)
-    exact.step(f"{rule} What fits exactly is let in.")
+    exact.step(f"{rule} A request that fits exactly is admitted.")
 
 
 def ask_refused_names(student, rule: str) -> None:
@@ -612,12 +623,11 @@ def ask_refused_names(student, rule: str) -> None:
         beside.step(rule)
 
 
-@queue.stage("leave", points=1)
+@queue.stage("finish and abort", points=1)
 def test_who_leaves_gives_back_all(student, rng):
     gone = (
-        "Who leaves, by `finish` or `abort`, running or waiting, gives back all of its blocks, and"
-        " is in no list; `finish` returns how many new tokens it has said, one for each step in"
-        " which it computed."
+        "`finish` and `abort` free all blocks and remove the name. `finish` returns the"
+        " generated tokens: one per step in which the request computed."
     )
     beside = Beside(student, 12, 4)
     for name, prompt in (("a", 9), ("b", 4), ("c", 2), ("d", 40), ("e", 1)):
@@ -631,11 +641,11 @@ def test_who_leaves_gives_back_all(student, rng):
     beside.step(gone)
     beside.abort("nobody")
     beside.abort("b")
-    beside.state("To abort a name that is not there changes nothing.")
+    beside.state("`abort` with an unknown name changes nothing.")
     beside.finish("e", gone)
     beside.abort("a")
     beside.state(gone)
-    twice = "A name that waits or runs already raises a ValueError, and nothing changes."
+    twice = "`add` with a name that is waiting or running raises a ValueError and changes nothing."
     beside.add("q", 100)
     for name in ("c", "q"):  # one that runs, and one that waits
         try:
@@ -653,11 +663,13 @@ def test_who_leaves_gives_back_all(student, rng):
     beside.add("b", 5)
     beside.add("a", 2)
     beside.add("w", 30)
-    beside.finish("w", "A request that waits, and was never let in, has said nothing: 0.")
+    beside.finish("w", "A request that was never admitted has generated 0 tokens.")
     for _ in range(2):
-        beside.step("A name that left may come again, as a new request, behind the others.")
+        beside.step(
+            ("A name that has left may be added again, as a new request behind the others.")
+        )
     beside.finish("b", gone)
-    beside.finish("a", f"{gone} What a request of the same name had said before does not count.")
+    beside.finish("a", f"{gone} Tokens of an earlier request of the same name do not count.")
     beside.finish("c", gone)
     beside.state(gone)
     one, other = Beside(student, 5, 2), Beside(student, 9, 3)
@@ -669,20 +681,19 @@ def test_who_leaves_gives_back_all(student, rng):
 
 
 PUT_BACK = (
-    "If a running request needs a block and none is free, the running one that came last gives all"
-    " of its blocks back and waits; it may be the very one. It keeps its prompt and what it has"
-    " said, and when it is let in again it computes all of that."
+    "If no block is free, the running request that came last gives up all its blocks and"
+    " waits. It keeps its tokens, and recomputes them all when admitted again."
 )
 
 
-@queue.stage("put back", points=2, after="plenty")
+@queue.stage("preemption", points=2, after="enough blocks")
 def test_the_last_that_came_is_put_back(student, rng):
     beside = Beside(student, 4, 2)
     for name, prompt in (("a", 3), ("b", 2), ("c", 1)):
         beside.add(name, prompt)
     for _ in range(4):
-        beside.step(f"{PUT_BACK} Who waits behind it does not overtake it.")
-    beside.finish("a", "`finish` returns all new tokens.")
+        beside.step(f"{PUT_BACK} Requests that wait behind it do not overtake.")
+    beside.finish("a", "`finish` returns the number of generated tokens.")
     for _ in range(2):
         beside.step(PUT_BACK)
     for blocks, size, prompts in (
@@ -699,18 +710,21 @@ def test_the_last_that_came_is_put_back(student, rng):
         for _ in range(blocks * size - sum(prompts[:1])):
             beside.step(PUT_BACK)
         first = beside.right.here[0][0]
-        beside.finish(first, "`finish` returns all new tokens.")
-        beside.step(f"{PUT_BACK} It comes again in the order of coming.")
+        beside.finish(first, "`finish` returns the number of generated tokens.")
+        beside.step(f"{PUT_BACK} Requests are readmitted in the order in which they came.")
         if len(beside.right.here) > 1:
             last = beside.right.here[-1][0]
             beside.finish(
                 last,
-                "`finish` returns all new tokens, before a request was put back and after.",
+                (
+                    "`finish` returns the number of generated tokens, from before and after a"
+                    " preemption."
+                ),
             )
-            beside.state("Who was put back holds no block that could be given back twice.")
+            beside.state("A preempted request holds no blocks: they must not be freed twice.")
 
 
-@queue.stage("script", points=1, after="put back")
+@queue.stage("random commands", points=1, after="preemption")
 def test_a_long_afternoon(student, rng):
     for blocks, size, number in ((9, 3, 60), (20, 2, 60), (300, 7, 40), (5, 1, 40)):
         beside, room = Beside(student, blocks, size), blocks * size
@@ -718,7 +732,10 @@ def test_a_long_afternoon(student, rng):
             for name in [one[0] for one in beside.right.here if one[1] + one[2] >= room]:
                 beside.finish(
                     name,
-                    "`finish` returns all new tokens, before a request was put back and after.",
+                    (
+                        "`finish` returns the number of generated tokens, from before and after"
+                        " a preemption."
+                    ),
                 )
             if whole(rng, 0, 2) == 0 or not beside.right.here:
                 beside.add(f"r{turn}", whole(rng, 1, max(1, room // 3)))
@@ -727,13 +744,15 @@ def test_a_long_afternoon(student, rng):
                 (
                     beside.abort
                     if turn % 2
-                    else lambda name: beside.finish(name, "`finish` returns all new tokens.")
+                    else lambda name: beside.finish(
+                        name, ("`finish` returns the number of generated tokens.")
+                    )
                 )(beside.right.here[place][0])
             beside.step(
-                f"In a long script something goes wrong that the short ones do not show. {PUT_BACK}"
+                f"A long run of random commands fails where the short ones pass. {PUT_BACK}"
             )
     handed = Beside(student, 6, 2)
     handed.add("a", 3)
     handed.add("b", 30)
     handed.step("The first fits, the second does not.")
-    handed.state("Who reads `running` or `waiting` twice gets the same.")
+    handed.state("Reading `running` or `waiting` twice gives the same list.")

@@ -16,10 +16,7 @@ streamer = exercise(
     see=f"{BOOK}/engine#from-a-token-to-text",
     withhold=OURS | RIVALS,
 )
-NO_STREAMER = (
-    "`Streamer(pieces, stop)` makes an object with the methods `add` and `finish`, and with"
-    " `stopped`."
-)
+NO_STREAMER = "`Streamer(pieces, stop)` needs the methods `add` and `finish`, and `stopped`."
 
 
 def begun(data: bytes) -> int:
@@ -92,7 +89,10 @@ def ask_streamer(
                 expect(
                     student.ask("get", "Streamer", "stopped", of=handle).value, "`stopped`", given
                 ).equals(
-                    met, cause="`stopped` is True as soon as a stop text was met, and False before."
+                    met,
+                    cause=(
+                        "`stopped` is True as soon as a stop string was found, and False before."
+                    ),
                 )
         if end:
             given = f"stop {stop}, {b' | '.join(told)[-150:]!r} and the end"
@@ -124,11 +124,11 @@ def cut(rng, text: str, longest: int = 3) -> list[bytes]:
     return pieces
 
 
-@streamer.stage("text", points=1)
+@streamer.stage("plain text", points=1)
 def test_whole_letters_pass(student, rng):
     rule = (
-        "Where nothing is half and nothing can become a stop text, `add` returns the text of its"
-        " token, and of no other."
+        "With whole characters and no possible stop string, `add` returns exactly the text of"
+        " its token."
     )
     pieces = [b"The", b" river", b"", b"\n", b"s and", "é".encode(), "日本".encode(), b" "]
     for ids in (
@@ -148,15 +148,14 @@ def test_whole_letters_pass(student, rng):
         expect(
             student.ask("call", "Streamer", "add", of=handle, args=(0,)).value,
             "What `add` returned",
-        ).equals("The", cause="Each streamer has its own text.")
+        ).equals("The", cause="Each Streamer has its own text.")
 
 
-@streamer.stage("letters", points=1.5)
+@streamer.stage("split characters", points=1.5)
 def test_half_letters_are_held_back(student, rng):
     rule = (
-        "A token may be a part of a letter. What is no whole letter yet is held back, and returned"
-        " with the token that completes it: no letter is lost, none is replaced, and whole letters"
-        " before it are not held back."
+        "An incomplete character is held back until a later token completes it. Whole"
+        " characters before it are returned at once."
     )
     pieces = [
         b"\xc3",
@@ -194,11 +193,11 @@ def test_half_letters_are_held_back(student, rng):
             ask_streamer(student, made, [], list(range(len(made))), rule)
 
 
-@streamer.stage("stop", points=1.5)
+@streamer.stage("stop strings", points=1.5)
 def test_nothing_of_a_stop_text_is_shown(student, rng):
     rule = (
-        "When a stop text is met, in one token or over several, all text before it is returned and"
-        " nothing of it, nor what stands behind it in the same token, nor anything after."
+        "When a stop string is found, in one token or across several, return all text before"
+        " it, and nothing of it or after it."
     )
     for pieces, stop, ids in (
         ([b"x U", b"ser:", b" ok"], ["User:"], [0, 1, 2]),
@@ -226,7 +225,7 @@ def test_nothing_of_a_stop_text_is_shown(student, rng):
         ([b"#", b"##"], ["###", "#"], [0, 1]),
     ):
         ask_streamer(student, pieces, stop, ids, rule)
-    empty = "An empty stop text is as if it were not there: it stops nothing."
+    empty = "An empty stop string is ignored."
     for stop in ([""], ["", "zz"], ["b", ""]):
         ask_streamer(student, [b"a", b"b", b"c"], stop, [0, 1, 2], empty)
     long = "x" * 99 + "y"
@@ -237,9 +236,8 @@ def test_nothing_of_a_stop_text_is_shown(student, rng):
 @streamer.stage("held", points=1.5)
 def test_only_what_may_become_a_stop_text_is_held_back(student, rng):
     rule = (
-        "Held back is the longest end of the text that is the beginning of a stop text, and nothing"
-        " else; as soon as it cannot become one any more, it is returned, but for what may begin"
-        " another one."
+        "Hold back only the longest suffix that starts a stop string. Return it as soon as it"
+        " can no longer become one."
     )
     for pieces, stop, ids in (
         ([b"Hi", b" Us", b"ual"], ["User:"], [0, 1, 2]),
@@ -271,11 +269,11 @@ def test_only_what_may_become_a_stop_text_is_held_back(student, rng):
             ask_streamer(student, made, stop, list(range(len(made))), rule, flag=False)
 
 
-@streamer.stage("finish", points=0.5, after="text")
+@streamer.stage("finish", points=0.5, after="plain text")
 def test_the_end_gives_out_what_was_held_back(student, rng):
     rule = (
-        "`finish` returns what was held back, and one replacement character for the beginning of a"
-        " letter; after a stop text it returns nothing."
+        "`finish` returns what was held back, then one replacement character for an incomplete"
+        " character; after a stop string, nothing."
     )
     for pieces, stop, ids in (
         ([b"Hi", b" Us"], ["User:"], [0, 1]),
@@ -356,7 +354,7 @@ def parsed(piece: object, place: int, cause: str) -> object:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise CheckFailed(f"{name} is no UTF-8. {cause}", repr(data[:200])) from None
+        raise CheckFailed(f"{name} is not UTF-8. {cause}", repr(data[:200])) from None
     if (
         not text.startswith("data: ")
         or not text.endswith("\n\n")
@@ -364,8 +362,8 @@ def parsed(piece: object, place: int, cause: str) -> object:
         or "\r" in text
     ):
         raise CheckFailed(
-            f"{name} is not one line that begins with `data: ` and an empty line behind it: the"
-            " client would wait on, or read something else.",
+            f"{name} is not one line that starts with `data: `, followed by an empty line: the"
+            " client would keep waiting.",
             repr(text[:200]),
         )
     body = text[6:-2]
@@ -374,11 +372,10 @@ def parsed(piece: object, place: int, cause: str) -> object:
     try:
         said = json.loads(body, parse_constant=lambda word: None)
     except ValueError:
-        raise CheckFailed(f"{name} is no JSON. {cause}", repr(text[:200])) from None
+        raise CheckFailed(f"{name} is not JSON. {cause}", repr(text[:200])) from None
     if said == "[DONE]":
         raise CheckFailed(
-            "The last event is `data: [DONE]`: these letters as they are, and no JSON text with"
-            " quotation marks.",
+            "The last event is `data: [DONE]`, without quotation marks.",
             repr(text[:200]),
         )
     return said
@@ -419,16 +416,13 @@ def ask_sse(
     if done:
         expect(came.count("[DONE]") == 1 and came[-1] == "[DONE]").is_true(
             cause=(
-                "The last event is `data: [DONE]`, once: by it the client knows that nothing more"
-                " comes."
+                "The last event is `data: [DONE]`, once. It tells the client that the stream"
+                " has ended."
             )
         )
         expect(source.calls).equals(
             len(tokens),
-            cause=(
-                "`next_token` is called once for each token, and not again after the one with a"
-                " reason."
-            ),
+            cause=("Call `next_token` once per token, and not again after the one with a reason."),
         )
 
 
@@ -457,24 +451,25 @@ ANSWERS: tuple[list[Token], ...] = (
 )
 
 
-@sse.stage("form", points=1.5)
+@sse.stage("event format", points=1.5)
 def test_events_have_their_form(student, rng):
     for tokens in (*ANSWERS, [("x", None)] * 400 + [("y", "length")]):
         ask_sse(
             student,
             tokens,
-            "Each event is `data: `, a JSON object in one line, and an empty line, as bytes in"
-            " UTF-8; each text that is not empty is in one of them, as it came.",
+            (
+                "Each event is `data: `, a JSON object on one line, and an empty line, in"
+                " UTF-8. Each non-empty text is in one of them, unchanged."
+            ),
             whole_event=False,
         )
 
 
-@sse.stage("chunks", points=1.5, after="form")
+@sse.stage("chunks", points=1.5, after="event format")
 def test_what_the_events_say(student, rng):
     rule = (
-        "First comes the role alone, with an empty content; then a `content` for each text that is"
-        " not empty; last an event of its own with the delta {} and the reason. Elsewhere"
-        " `finish_reason` is None, and no event has a `usage`."
+        "First the role with an empty content, then a `content` per non-empty text, last a"
+        " separate event with delta {} and the reason. `finish_reason` is None elsewhere."
     )
     for tokens in ANSWERS:
         ask_sse(student, tokens, rule, done=False)
@@ -491,21 +486,17 @@ def test_what_the_events_say(student, rng):
 @sse.stage("usage", points=1)
 def test_usage_and_the_end(student, rng):
     rule = (
-        "Where `prompt_tokens` is not None, one more event has an empty list of choices and the"
-        " usage; `completion_tokens` counts every token that was asked for, those without a text"
-        " and the last one too."
+        "With `prompt_tokens`, one more event has empty choices and the usage."
+        " `completion_tokens` counts every requested token, also those without text."
     )
     for tokens in ([("abcd", None), ("", None), ("", None), ("b", "stop")], *ANSWERS):
         for prompt_tokens in (7, 0, None, whole(rng, 20, 9000)):
             ask_sse(student, tokens, rule, prompt_tokens)
 
 
-@sse.stage("at once", points=1, after="form")
+@sse.stage("one at a time", points=1, after="event format")
 def test_events_come_as_soon_as_they_can(student, rng):
-    rule = (
-        "Each event is yielded before the next token is asked for, the first before any token is:"
-        " the client sees the text while the model works."
-    )
+    rule = "Yield each event before requesting the next token, and the first before any token."
     source = answering([("a", None), ("", None), ("b", None), ("c", "stop")])
     stream, seen = student.stream("sse", HEAD, source, 3), []
     for _ in range(4):
@@ -525,6 +516,6 @@ def test_events_come_as_soon_as_they_can(student, rng):
     for stream in streams:
         stream.close()
     expect((one.calls, other.calls) == (1, 1)).is_true(
-        cause="Two answers are streamed side by side: each asks its own `next_token`.",
+        cause="Two answers stream in parallel: each calls its own `next_token`.",
         detail=f"{one.calls} and {other.calls} calls",
     )

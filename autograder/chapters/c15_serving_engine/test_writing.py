@@ -39,9 +39,11 @@ def test_a_test_stops_the_wrong_clock(student, rng):
         student,
         "clock",
         rng,
-        "A report passes your test that believes the client: send all requests late, the first of"
-        " them too, some of warm-up only after `begin`, and look at `first_p95` and `per_second`,"
-        " with failed requests and without.",
+        (
+            "A report that measures from `sent` passes. Send all requests late, some of the"
+            " warm-up only after `begin`, with and without failures, and check `first_p95` and"
+            " `per_second`."
+        ),
     )
 
 
@@ -51,8 +53,10 @@ def test_a_test_stops_the_wrong_tail(student, rng):
         student,
         "tail",
         rng,
-        "A report passes your test that gives another rank in the order, the mean, or leaves"
-        " failed requests out: ask with every number of requests up to 60, some and none failed.",
+        (
+            "A report with another percentile, the mean, or without failed requests passes. Use"
+            " every number of requests up to 60, with and without failures."
+        ),
     )
 
 
@@ -62,9 +66,10 @@ def test_a_test_stops_wrong_tokens(student, rng):
         student,
         "tokens",
         rng,
-        "A report passes your test that counts what is not there, warm-up or padding, or takes"
-        " another time for a token: mix answers of one token and of many, with another time between"
-        " tokens in each, and look at all three numbers.",
+        (
+            "A report that counts warm-up or padding, or averages TPOT wrongly, passes. Mix"
+            " answers of one and many tokens with different TPOT, and check all three numbers."
+        ),
     )
 
 
