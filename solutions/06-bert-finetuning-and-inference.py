@@ -17,7 +17,7 @@
 # In this notebook you turn BERT's vectors into answers (pooling, thresholds, tags, spans) and write the metrics that papers report: MCC, entity F1, exact match and nDCG.
 # At the end your functions evaluate a tagger trained on MiniLM's vectors and a search over dictionary definitions.
 #
-# There are 10 exercises and 51 points. Plan about 168 minutes, in as many sittings as you like.
+# There are 11 exercises and 55 points. Plan about 180 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
@@ -25,8 +25,8 @@
 # | Fine-tuning and metrics | 3 to 4 | 30 | 9 |
 # | Named-entity recognition | 5 to 6 | 46 | 15 |
 # | Extractive question answering | 7 to 8 | 36 | 10 |
-# | Retrieval | 9 | 15 | 4 |
-# | In your own words | 10 | 14 | 5 |
+# | Retrieval | 9 to 10 | 27 | 8 |
+# | In your own words | 11 | 14 | 5 |
 # | Your code runs the real thing | nothing to write | 3 | 0 |
 #
 # **How it works.**
@@ -796,12 +796,92 @@ for rank in (1, 2, 3, 5, 10, 11):
     if found is not None:
         print(f"rank {rank:>2}: {found:.3f} {'#' * round(40 * found)}")
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "maxsim-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 10. MaxSim
+#
+# **Why.** One vector per text must summarize every word of it. ColBERT keeps a vector per token and lets each token of the query find its best match, so a rare name in a long text still counts.
+#
+# **Difficulty** 3 of 5 · **Time** 12 minutes · **Points** 4 · **Paper** Khattab and Zaharia (2020), section 3.3 and equation 3
+#
+# A query has token vectors $q_1, \ldots, q_M$, a text $d_1, \ldots, d_T$. Each query token takes the largest cosine with a token of the text, and these maxima are added up:
+#
+# $$\mathrm{MaxSim}(q, d) = \sum_{i=1}^{M} \max_{1 \le j \le T} \frac{q_i \cdot d_j}{\lVert q_i \rVert\, \lVert d_j \rVert}$$
+#
+# Write `maxsim(queries, query_mask, texts, text_mask)` for $A$ queries and $B$ texts: `queries` $(A, M, C)$ and `texts` $(B, T, C)$ are float32; the masks $(A, M)$ and $(B, T)$ are bool, False at padding. The result is float32 $(A, B)$, the score of every query with every text.
+#
+# **By hand.** A query has the token vectors (1, 0) and (0, 1), a text (2, 0) and (0.6, 0.8). The cosines are 1 and 0.6 for the first query token, 0 and 0.8 for the second: 1 + 0.8 = **1.8**.
+#
+# **Rules**
+# 1. Vectors may have any length: MaxSim adds up cosines.
+# 2. Padding of a text never matches, even if all cosines with its tokens are negative.
+# 3. Padding of a query adds nothing.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which shape has the tensor of all cosines, before the maximum and the sum?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Divide all vectors by their norms. `torch.einsum("amc,btc->abmt", ...)` gives all cosines. Fill those with padding of a text with `-torch.inf`, and take the maximum over the last axis, `.amax(-1)`. Fill the maxima of padding of a query with 0, and add up over the last axis.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# For each class, the sum over its pupils of the best mark in any test; absent pupils count 0, and tests that were not held do not count.
+#
+# ```python
+# def sum_of_best(marks, present, held):            # (classes, pupils, tests), (classes, pupils), (tests,)
+#     best = marks.masked_fill(~held, -torch.inf).amax(-1)
+#     return best.masked_fill(~present, 0).sum(-1)
+# ```
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Every text has at least one token; a query may be padding only, and then scores 0 with every text. Tokens have a length above 0.01; vectors at padding may be anything finite, zeros included. Padding may be anywhere in a row.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "maxsim", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def maxsim(queries: Float[Tensor, "A M C"], query_mask: Bool[Tensor, "A M"], texts: Float[Tensor, "B T C"], text_mask: Bool[Tensor, "B T"]) -> Float[Tensor, "A B"]:
+    """For each query and text: the sum, over the query's tokens, of the largest cosine with a token of the text."""
+    ### BEGIN SOLUTION
+    queries, texts = torch.nn.functional.normalize(queries, dim=-1), torch.nn.functional.normalize(texts, dim=-1)
+    cosines = torch.einsum("amc,btc->abmt", queries, texts)
+    best = cosines.masked_fill(~text_mask[None, :, None], -torch.inf).amax(-1)        # (A, B, M)
+    return best.masked_fill(~query_mask[:, None], 0).sum(-1)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "maxsim-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check(maxsim)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "maxsim-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# A query of three words, and two texts: one has all three words among many others, one has a single word of the query and little else. With one vector per word, orthogonal to all others, which text is nearer by MaxSim, and which by the cosine of the means?
+
+# %% nbgrader={"grade": false, "grade_id": "look-maxsim", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def one_hot(text: str, words: list[str]) -> Float[Tensor, "1 T C"]:
+    """A vector for each word of a text."""
+    return torch.stack([torch.eye(len(words))[words.index(word)] for word in text.split()])[None]
+
+
+query = "bern lends money"
+long_text = "the old town of bern has a small bank on the river that lends money to farmers who come to market"
+short_text = "money matters"
+words = sorted({*f"{query} {long_text} {short_text}".split()})
+for name, text in (("long", long_text), ("short", short_text)):
+    pair = [one_hot(one, words) for one in (query, text)]
+    found = attempt(maxsim, pair[0], torch.ones(pair[0].shape[:2], dtype=torch.bool), pair[1], torch.ones(pair[1].shape[:2], dtype=torch.bool))
+    if found is not None:
+        mean = torch.cosine_similarity(pair[0].mean(1), pair[1].mean(1)).item()
+        print(f"{name:<5} text: MaxSim {found.item():.1f}, cosine of the means {mean:.2f}")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 6. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "ninety_seven-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 10. "97 %" and 92.8
+# ## 11. "97 %" and 92.8
 #
 # **Why.** Two numbers for the same task and nearly the same model can both be right, and only one of them can be compared with anything. Asking "a fraction of what?" is half of reading a paper.
 #
@@ -975,5 +1055,5 @@ if ready(mean_pool, ndcg_at, needs=["minilm", "bert_tokenizer", "oewn_glosses"])
     print(f"{QUERY}: {', '.join(searched(minilm, tokenizer, several, [QUERY], mean_pool)[0][:5])}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Your numbers and the course's are the same, since both count the same things. That tags look far better than entities is no fault of your code: it is what exercise 10 asks about.
+# Your numbers and the course's are the same, since both count the same things. That tags look far better than entities is no fault of your code: it is what exercise 11 asks about.
 # The vectors of `[CLS]` are those of the same network: it was trained to be read by the mean, and so the mean reads it best. Random weights say how much of all this is the network's form, and how much its training.

@@ -22,6 +22,7 @@ from reference_impl.measure.answers import best_spans, exact_match, token_f1
 from reference_impl.measure.metrics import scores
 from reference_impl.measure.retrieval import ndcg_at
 from reference_impl.measure.spans import entities, entity_scores
+from reference_impl.models import late_interaction
 from reference_impl.models.bert import Bert, BertConfig
 from reference_impl.models.bert_tasks import BertForSequenceClassification
 from reference_impl.models.pooling import pool
@@ -33,8 +34,8 @@ OURS = reference("06")
 TAGS = ["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC", "I-ORG"]
 
 
-def test_the_assignment_is_worth_fifty_one_points():
-    assert SIX.points == 51
+def test_the_assignment_is_worth_fifty_five_points():
+    assert SIX.points == 55
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
@@ -43,6 +44,9 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
         torch.tensor([[True, True, False]]),
     )
     assert OURS["mean_pool"](x, mask).tolist() == [[3, 3]] and x.mean(1).tolist() == [[5, 5]]
+    q, d = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([[[2.0, 0.0], [0.6, 0.8]]])
+    everything = torch.ones(1, 2, dtype=torch.bool)
+    assert OURS["maxsim"](q, everything, d, everything).item() == pytest.approx(1.8)
     assert OURS["sure_labels"](torch.tensor([[0.0, np.log(3)], [0.0, 0.0]]), 0.7) == [1, -1]
     assert [OURS["rates"](step, 40, 4, 1.0, 1, 1.0)[-1] for step in (0, 1, 2, 4, 22, 40)] == [
         0,
@@ -388,3 +392,19 @@ def test_seqeval_read_tags_as_the_reference_does():
         and record["sets"] >= 1000
         and record["furthest_apart"] < 1e-12
     )
+
+
+def test_maxsim_is_the_courses_own_and_a_loop_over_the_pairs():
+    generator = torch.Generator().manual_seed(6)
+    queries, texts = torch.randn(3, 4, 5, generator=generator), torch.randn(2, 6, 5)
+    seen = torch.tensor([[True, True, True, False], [True, False, True, True], [False] * 4])
+    shown = torch.tensor([[True] * 6, [False, True, True, False, False, True]])
+    found = OURS["maxsim"](queries, seen, texts, shown)
+    assert_close(found, late_interaction.maxsim(queries, seen, texts, shown))
+    for a in range(3):
+        for b in range(2):
+            cosines = torch.cosine_similarity(
+                queries[a][seen[a]][:, None], texts[b][shown[b]][None], dim=-1
+            )
+            best = cosines.max(1).values.sum() if seen[a].any() else torch.tensor(0.0)
+            assert_close(found[a, b], best, rtol=1e-5, atol=1e-5)
