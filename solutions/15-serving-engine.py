@@ -274,7 +274,7 @@ for budget in (64, 256, 1024):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "Queue-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 3. Preemption by recomputation
 #
-# **Why.** A server admits more requests than its memory can hold to their end, because most end early. When that bet fails, one request must give its blocks back, lose nothing but time, and not be the one that has waited longest.
+# **Why.** A server admits more requests than its memory can hold to their end, because most end early. When the blocks run out, one request must give its blocks back, lose nothing but time, and not be the one that has waited longest.
 #
 # **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 8 · **Paper** Kwon et al. (2023), section 4.5
 #

@@ -48,82 +48,88 @@ def _prepare(name, caught_by, loses, misconception, **options):
 
 _prepare(
     "positions-from-the-piece",
-    "tokens",
+    "ids and positions",
     6,
     "Your positions restart at 0 in each chunk. They start at `computed`.",
     position=lambda one, place: place - one["computed"],
 )
 _prepare(
     "positions-from-one",
-    "tokens",
+    "ids and positions",
     6,
     "Your positions start at 1. The first token has position 0.",
     position=lambda one, place: place + 1,
 )
 _prepare(
     "ids-from-the-start",
-    "tokens",
+    "ids and positions",
     6,
     "You take the ids from the start of the sequence. This step's tokens start at `computed`.",
     first=lambda one: 0,
 )
 _prepare(
     "lengths-before",
-    "ends",
+    "lengths and borders",
     3,
     "`lengths` omits this step's tokens. They are in the cache after it.",
     length=lambda one: one["computed"],
 )
 _prepare(
     "lengths-of-all-ids",
-    "ends",
+    "lengths and borders",
     3,
     "`lengths` counts all ids of the request. It counts only those cached after this step.",
     length=lambda one: len(one["ids"]),
 )
 _prepare(
     "lengths-of-the-step",
-    "ends",
+    "lengths and borders",
     3,
     "`lengths` counts this step's tokens only. Those computed before are in the cache too.",
     length=lambda one: one["count"],
 )
 _prepare(
     "no-leading-zero",
-    "ends",
+    "lengths and borders",
     3,
     "`cu_seqlens` lacks the 0 at its start.",
     ends=lambda counts: torch.tensor(counts).cumsum(0).tolist(),
 )
 _prepare(
     "counts-for-ends",
-    "several",
+    "batch order",
     2,
     "`cu_seqlens` has the counts. It needs their cumulative sums.",
     ends=lambda counts: [0, *counts],
 )
 _prepare(
     "as-scheduled",
-    "several",
+    "batch order",
     2,
     "You keep the order of the list. Requests that compute one token come first.",
     order=lambda many: many,
 )
 _prepare(
     "longest-last",
-    "several",
+    "batch order",
     2,
     "You sort by the number of tokens. Requests with several tokens keep the order of the list.",
     order=lambda many: sorted(many, key=lambda one: one["count"]),
 )
 _prepare(
     "by-what-is-computed",
-    "several",
+    "batch order",
     2,
     "You put requests with cached tokens first. Those that compute one token now come first.",
     order=lambda many: sorted(many, key=lambda one: one["computed"] == 0),
 )
-_prepare("int32", "tokens", 1.2, "Your tensors are int32. They should be int64.", dtype=torch.int32)
+_prepare(
+    "int32",
+    "ids and positions",
+    1.2,
+    "Your tensors are int32. They should be int64.",
+    dtype=torch.int32,
+)
 
 
 @mistake(
@@ -278,14 +284,14 @@ def _verify(name, caught_by, loses, misconception, **options):
 
 _verify(
     "p-after-a-refusal",
-    "refused",
+    "rejection",
     5,
     "After a rejection you sample from p. Sample from the residual, max(p - q, 0), normalized.",
     rest=lambda p, q: p,
 )
 _verify(
     "q-after-a-refusal",
-    "refused",
+    "rejection",
     5,
     (
         "After a rejection you sample from the draft's distribution. Sample from the residual,"
@@ -295,29 +301,29 @@ _verify(
 )
 _verify(
     "absolute-rest",
-    "refused",
+    "rejection",
     5,
     "You sample from |p - q|. The residual is max(p - q, 0).",
     rest=lambda p, q: (p - q).abs(),
 )
 _verify(
     "rest-unnormalised",
-    "refused",
+    "rejection",
     5,
     "You do not normalize the residual before sampling.",
     normal=False,
 )
 _verify(
     "goes-on",
-    "refused",
+    "rejection",
     5,
     "You go through later draft tokens after a rejection. They follow a token that was dropped.",
     goes_on=True,
 )
 _verify(
     "no-bonus",
-    "kept",
-    6.5,
+    "acceptance",
+    2.5,
     (
         "When all draft tokens are accepted, you sample no bonus token. Take one from the last"
         " row of p."
@@ -326,49 +332,49 @@ _verify(
 )
 _verify(
     "upside-down",
-    "kept",
+    "acceptance",
     6.5,
     "You accept if u < q / p. The ratio is p / q.",
     keep=lambda p, q, u: u * p < q,
 )
 _verify(
     "kept-by-p-alone",
-    "kept",
+    "acceptance",
     6.5,
     "You accept with probability p. It should be min(1, p / q).",
     keep=lambda p, q, u: u < p,
 )
 _verify(
     "kept-if-likelier",
-    "kept",
+    "acceptance",
     6.5,
     "You accept only if p is at least q. Otherwise accept with probability p / q.",
     keep=lambda p, q, u: p >= q,
 )
 _verify(
     "at-equality-kept",
-    "refused",
+    "rejection",
     5,
     "You accept where u q equals p. At equality the draft token is rejected.",
     keep=lambda p, q, u: u * q <= p,
 )
 _verify(
     "always-kept",
-    "refused",
+    "rejection",
     5,
     "You accept every draft token. Compare u q with p.",
     keep=lambda p, q, u: True,
 )
 _verify(
     "row-too-early",
-    "kept",
-    6.5,
+    "acceptance",
+    2.5,
     "After full acceptance you sample from the last but one row of p. Use the last row.",
     last=lambda p, place: p[max(place - 1, 0)],
 )
 _verify(
     "the-place-s-own-number",
-    "refused",
+    "rejection",
     5,
     (
         "You sample with the rejected token's number. That number is used up; sample with the"

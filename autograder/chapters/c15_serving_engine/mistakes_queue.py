@@ -346,7 +346,7 @@ def shared():
     QUEUE,
     "tuples-for-lists",
     caught_by="enough blocks",
-    loses=1.5,
+    loses=1.6,
     misconception="`step` returns a tuple. It should return a list.",
 )
 class TupleStep(Right):

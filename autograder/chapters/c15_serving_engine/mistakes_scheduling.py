@@ -318,14 +318,14 @@ def _plan(name, caught_by, loses, misconception, **options):
 
 _plan(
     "prompts-first",
-    "read",
+    "running prefills",
     7.5,
     "You schedule prefill before decode. A long prompt then stalls every running request.",
     prefill_first=True,
 )
 _plan(
     "in-the-order-of-the-list",
-    "read",
+    "running prefills",
     7.5,
     (
         "You walk through the running requests once. All decodes come before all prefills,"
@@ -335,23 +335,25 @@ _plan(
 )
 _plan(
     "whole-prompts-only",
-    "read",
+    "running prefills",
     7.5,
     "You prefill a prompt only if all of it fits the budget. Prefill may be chunked.",
     whole=True,
 )
-_plan("budget-plus-one", "read", 7.5, "Your plan exceeds the token budget by one.", more=1)
-_plan("zeros", "read", 5.5, "Your plan lists requests that get no token.", zeros=True)
+_plan(
+    "budget-plus-one", "running prefills", 7.5, "Your plan exceeds the token budget by one.", more=1
+)
+_plan("zeros", "running prefills", 5.5, "Your plan lists requests that get no token.", zeros=True)
 _plan(
     "let-in-before-reading",
-    "admit",
+    "admission",
     3,
     "You admit waiting requests before the running prefills got their tokens.",
     admit_first=True,
 )
 _plan(
     "no-pieces-for-new-ones",
-    "admit",
+    "admission",
     5,
     "An admitted request gets all its tokens. It gets at most what is left of the budget.",
     admitted_all=True,
@@ -370,7 +372,7 @@ _plan("blocks-uncounted", "blocks", 3.5, "You ignore `free_blocks`.", count_free
 _plan(
     "blocks-for-the-piece",
     "blocks",
-    3.5,
+    2,
     (
         "You require blocks for the chunk only. A request is admitted if there are blocks for"
         " all its tokens."
@@ -389,7 +391,7 @@ _plan(
 )
 _plan(
     "block-too-early",
-    "decode",
+    "decode first",
     3.5,
     "You take a new block although the last one has room for the token.",
     edge=1,
@@ -417,7 +419,7 @@ _plan(
 _plan(
     "budget-for-nothing",
     "blocks",
-    3.5,
+    2,
     "A request that finds no block still uses budget. What it does not compute costs nothing.",
     spend_stalled=True,
 )

@@ -54,7 +54,7 @@ def streamer(name, caught_by, loses, misconception):
 
 @streamer(
     "nothing-held-back",
-    "stop",
+    "stop strings",
     3.5,
     (
         "You hold nothing back. The start of a stop string is sent, and one across several"
@@ -68,7 +68,7 @@ class NothingHeld(Right):
 
 @streamer(
     "length-of-the-longest",
-    "text",
+    "plain text",
     6,
     (
         "You always hold back as many characters as the longest stop string has. Hold back only"
@@ -82,7 +82,7 @@ class LongestHeld(Right):
 
 @streamer(
     "first-letter-only",
-    "stop",
+    "stop strings",
     3.5,
     "You hold back only one character. Hold back the longest suffix that starts a stop string.",
 )
@@ -93,7 +93,7 @@ class OneLetter(Right):
 
 @streamer(
     "shortest-end",
-    "stop",
+    "stop strings",
     3.5,
     "You hold back the shortest suffix that starts a stop string. The longest counts.",
 )
@@ -107,8 +107,8 @@ class ShortestEnd(Right):
 
 @streamer(
     "stop-text-shown",
-    "stop",
-    3.5,
+    "stop strings",
+    2,
     ("You return the stop string itself. Only the text before it is returned."),
 )
 class StopShown(Right):
@@ -129,8 +129,8 @@ class StopShown(Right):
 
 @streamer(
     "text-before-lost",
-    "stop",
-    3.5,
+    "stop strings",
+    2,
     (
         "At a stop string you return nothing. The text before it, in the same token or held"
         " back, is returned."
@@ -144,7 +144,7 @@ class BeforeLost(Right):
 
 @streamer(
     "first-of-the-list",
-    "stop",
+    "stop strings",
     1.5,
     (
         "Of several stop strings you take the first in the list. The one that starts first in"
@@ -158,8 +158,8 @@ class FirstOfList(Right):
 
 @streamer(
     "goes-on-after-the-stop",
-    "stop",
-    3,
+    "stop strings",
+    1.5,
     ("You continue after a stop string. From then on, return nothing."),
 )
 class GoesOn(Right):
@@ -172,7 +172,7 @@ class GoesOn(Right):
 
 @streamer(
     "empty-stop",
-    "stop",
+    "stop strings",
     2,
     "An empty stop string stops your answer at once. Ignore it.",
 )
@@ -184,7 +184,7 @@ class EmptyStop(Right):
 
 @streamer(
     "replacement-signs",
-    "letters",
+    "split characters",
     5,
     "You decode each token alone, so half a character becomes a replacement character.",
 )
@@ -195,7 +195,7 @@ class Replacement(Right):
 
 @streamer(
     "half-letters-lost",
-    "letters",
+    "split characters",
     5,
     "You drop the bytes of an incomplete character. Keep them for the next token.",
 )
@@ -205,7 +205,10 @@ class HalfLost(Right):
 
 
 @streamer(
-    "latin-1", "text", 6, ("You decode each byte as one character (Latin-1). The bytes are UTF-8.")
+    "latin-1",
+    "plain text",
+    6,
+    ("You decode each byte as one character (Latin-1). The bytes are UTF-8."),
 )
 class Latin(Right):
     def decoded(self, piece):
@@ -214,8 +217,8 @@ class Latin(Right):
 
 @streamer(
     "whole-token-held",
-    "letters",
-    3.5,
+    "split characters",
+    2,
     (
         "You hold back a whole token that ends in half a character. The characters before that"
         " are certain."
@@ -276,7 +279,7 @@ class FinishStops(Right):
 
 @streamer(
     "never-stopped",
-    "stop",
+    "stop strings",
     2,
     ("`stopped` never becomes True. Set it when a stop string is found."),
 )
@@ -290,7 +293,7 @@ class NeverStopped(Right):
         return text
 
 
-@streamer("all-so-far", "text", 6, "You return all the text so far. Return only what is new.")
+@streamer("all-so-far", "plain text", 6, "You return all the text so far. Return only what is new.")
 class AllSoFar(Right):
     so_far = ""
 
@@ -370,22 +373,22 @@ def _sse(name, caught_by, loses, misconception, **options):
 
 _sse(
     "one-line-break",
-    "form",
+    "event format",
     5,
     "You end each event with one line break. Without the empty line the client keeps waiting.",
     end="\n",
 )
-_sse("no-data", "form", 5, "Your events do not start with `data: `.", prefix="")
+_sse("no-data", "event format", 5, "Your events do not start with `data: `.", prefix="")
 _sse(
     "python-s-words",
-    "form",
+    "event format",
     5,
     "You send Python's `str` of a dictionary. JSON has null and double quotes: use json.dumps.",
     dump=str,
 )
 _sse(
     "many-lines",
-    "form",
+    "event format",
     5,
     "Your JSON is indented over several lines. Only the first starts with `data: `.",
     dump=lambda body: json.dumps(body, indent=1),

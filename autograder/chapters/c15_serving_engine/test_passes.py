@@ -343,7 +343,9 @@ def test_the_first_refused_guess_ends_it(student, rng):
     q = torch.tensor(
         [[0.625, 0.125, 0.125, 0.125], [0.25, 0.25, 0.25, 0.25], [0.25, 0.5, 0.25, 0.0]]
     )
+    twice = torch.tensor([[0.25, 0.75], [0.25, 0.75], [0.5, 0.5]])
     for last in (0.1, 0.3, 0.49, 0.51, 0.6, 0.7, 0.8, 0.99):
+        ask_verify(student, twice, torch.full((2, 2), 0.5), [0, 0], [0.25, 0.75, last], rule)
         ask_verify(student, p, q, [0, 2, 1], [0.5, 0.5, 0.5, last], rule)
         ask_verify(student, p, q, [1, 2, 1], [0.1, 0.9, 0.1, last], rule)
         ask_verify(
@@ -385,7 +387,7 @@ def test_the_first_refused_guess_ends_it(student, rng):
             p, q = rows(rng, k + 1, V), rows(rng, k, V)
             guesses = q.multinomial(1, generator=rng)[:, 0].tolist()
             u = clear_numbers(rng, p, q, guesses)
-            if u is not None:
+            if u is not None and len(judged(p, q, guesses, u)[0]) <= k:  # one is rejected
                 ask_verify(student, p, q, guesses, u, rule)
 
 

@@ -233,6 +233,26 @@ def test_nothing_of_a_stop_text_is_shown(student, rng):
     ask_streamer(student, made, [long], list(range(len(made))), rule)
 
 
+def without(chance: random.Random, stop: list[str], letters: str, number: int) -> str:
+    """A drawn text of these letters that contains no stop string, though often the start of one."""
+    text = ""
+    while len(text) < number:
+        letter = chance.choice(letters)
+        if not any((text + letter).endswith(one) for one in stop):
+            text += letter
+    return text
+
+
+def grouped(chance: random.Random, text: str, most: int) -> list[bytes]:
+    """A text's characters in pieces of 1 to `most`, no character split."""
+    pieces = []
+    while text:
+        number = chance.randint(1, most)
+        pieces.append(text[:number].encode())
+        text = text[number:]
+    return pieces
+
+
 @streamer.stage("held", points=1.5)
 def test_only_what_may_become_a_stop_text_is_held_back(student, rng):
     rule = (
@@ -265,7 +285,7 @@ def test_only_what_may_become_a_stop_text_is_held_back(student, rng):
     ):
         letters = "".join(dict.fromkeys("".join(stop))) + "xy"
         for _ in range(4):
-            made = cut(rng, "".join(chance.choice(letters) for _ in range(22)), 3)
+            made = grouped(chance, without(chance, stop, letters, 22), 3)
             ask_streamer(student, made, stop, list(range(len(made))), rule, flag=False)
 
 
