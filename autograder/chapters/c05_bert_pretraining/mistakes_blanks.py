@@ -244,7 +244,7 @@ def _(ids, special, order, fate, others, mask_id):
     MASK,
     "id-0-is-padding",
     caught_by="labels",
-    loses=2.5,
+    loses=1.5,
     misconception="You treat id 0 as padding. Only `special` says what is special.",
 )
 def _(ids, special, order, fate, others, mask_id):
@@ -567,7 +567,7 @@ def _(logits, labels):
     LOSS,
     "epsilon",
     caught_by="borders",
-    loses=2,
+    loses=1,
     misconception=(
         "You add a small number to the probabilities before the logarithm: a very"
         " unlikely token costs too little."

@@ -299,6 +299,7 @@ def test_short_documents_repeated_sentences_and_large_numbers(student, rng):
         "Sentences and documents are identified by their index, not by their"
         " text: use numbers, and don't search for a text."
     )
+    ask_pairs(student, same, [["x", "x", "y"], ["x", "y"]], [0, 0, 0], [5, 11, 9], [38, 20, 18])
     twice = ["x", "y", "z"]
     for docs in (
         [["x", "x", "y"], ["x", "y"]],
