@@ -46,8 +46,8 @@ def ask_span(
 
 
 def scores(rng, places: int, size: float = 40.0) -> tuple[Tensor, Tensor]:
-    """Two rows of scores, multiples of 1/64."""
-    start, end = (64 * size * normal(rng, 2, places)).round() / 64
+    """Two rows of scores, multiples of 1/1024: few sums are equal by chance."""
+    start, end = (1024 * size * normal(rng, 2, places)).round() / 1024
     return start.clone(), end.clone()
 
 
@@ -121,11 +121,12 @@ def test_a_span_has_at_most_so_many_tokens(student, rng):
         for most in (1, 2, 3, places - 1, places, places + 1, 1_000_000_000):
             ask_span(student, rule, *ordered(rng, places), max_tokens=max(1, most))
     for distance in (2, 3, 4):
-        start, end = scores(rng, 9, 2.0)
-        start[2], end[2 + distance] = 50.0, 50.0
+        start, end = scores(rng, 9)
+        start[2], end[2 + distance] = 500.0, 500.0
         for most in (distance, distance + 1, distance + 2):
             ask_span(student, rule, start, end, max_tokens=most)
     ask_span(student, rule, *ordered(rng, 300), max_tokens=30)
+    ask_span(student, rule, torch.tensor([-9.0, -1]), torch.tensor([-9.0, -1]), max_tokens=1)
 
 
 @best_span.stage("passage", points=1)
@@ -170,8 +171,9 @@ def test_all_scores_may_be_negative_or_large(student, rng):
     for places in (2, 4, 9):
         start, end = scores(rng, places)
         for shift in (-300.0, -9_800.0, 9_800.0):
-            ask_span(student, rule, (start / 2).round() + shift, (end / 2).round() + shift)
-            ask_span(student, rule, (start / 2).round() + shift, (end / 2).round() - shift / 2)
+            start, end = (64 * start).round() / 64, (64 * end).round() / 64  # exact sums
+            ask_span(student, rule, start / 2 + shift, end / 2 + shift)
+            ask_span(student, rule, start / 2 + shift, end / 2 - shift / 2)
     ask_span(
         student,
         rule,
@@ -218,6 +220,9 @@ def test_of_equal_spans_the_first_counts(student, rng):
         for most in (2, places):
             start, end = counts(rng, -1, 1, 2, places).float()
             ask_span(student, rule, start.clone(), end.clone(), max_tokens=most)
+    ask_span(
+        student, rule, torch.tensor([0.0, 3.0, 0.0]), torch.tensor([0.0, 0.0, 3.0]), max_tokens=2
+    )
     ask_span(student, rule, torch.tensor([5.0, 4.0, 0.0]), torch.tensor([0.0, 3.0, 3.0]))
     ask_span(student, rule, torch.tensor([4.0, 5.0, 0.0]), torch.tensor([4.0, 3.0, 3.0]))
 

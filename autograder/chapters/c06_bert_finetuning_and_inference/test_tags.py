@@ -107,6 +107,7 @@ def test_added_tokens_may_stand_anywhere(student, rng):
     ):
         ask_align(student, rule, word_ids, tags_for(rng, words))
         ask_align(student, rule, word_ids, list(range(1, words + 1)))
+    ask_align(student, rule, [None, None, 0, 1, 2, 2, None, 3], [5, 5, 0, 0])
     for front, behind in ((0, 0), (0, 5), (40, 0), (3, 100)):
         ask_align(
             student, rule, [None] * front + pieces(rng, 6, 3) + [None] * behind, tags_for(rng, 6)
@@ -490,6 +491,7 @@ def test_all_sentences_are_counted_together(student, rng):
         (2, 60),
     ):
         said, true = map(list, zip(*(drawn_pair(rng, number) for _ in range(sentences))))
+        said[0], true[0] = [*said[0], "B-PER"], [*true[0], "B-PER"]  # one at least is right
         ask_f1(student, rule, said, true)
         ask_f1(student, rule, true, said)
     ask_f1(
