@@ -48,7 +48,7 @@ class Rules:
     context: int = 256  # bytes before the one to predict that may matter
     seeds: int = 3  # trainings, each scored on passages of its own
     text_bytes: int = 2_000_000  # of the training text
-    training_units: float = 120.0
-    prediction_units: float = 30.0  # for each pass over the passages
+    training_units: float = 240.0
+    prediction_units: float = 60.0  # for each pass over the passages
     step_seconds: float = 20.0  # for one step by the clock, against entries that only wait
     flops: float = 3e12  # of one training in the settings track

@@ -174,7 +174,7 @@ class Predictor:
     def next(self, observed: np.ndarray | None) -> np.ndarray:
         """The distributions (B, 256) after one more byte of each passage; None at the start.
 
-        Raises Invalid for what is no distribution.
+        Raises Invalid for anything but distributions.
         """
         given = None if observed is None else torch.from_numpy(observed.astype(np.int64))
         value = self._opened.perform(
@@ -184,7 +184,7 @@ class Predictor:
 
 
 def distributions(value: object, passages: int) -> np.ndarray:
-    """What an entry sent, as float64 (B, 256). Raises Invalid for what is no distribution."""
+    """What an entry sent, as float64 (B, 256). Raises Invalid for anything but distributions."""
     if type(value) is not torch.Tensor or value.dtype != torch.float32:
         raise Invalid("probabilities", "what came back is no array of numbers")
     if tuple(value.shape) != (passages, ALPHABET):

@@ -118,13 +118,7 @@ def train_settings(settings: GolfSettings, text: bytes, seed: int, rules: Rules)
         raise Invalid("settings", f"the training text has only {len(ids)} tokens: shorter context")
     batches = partial(_batch, ids, settings, seed)
     each = count_flops(lambda: causal_lm(model, batches(0)).total.backward())
-    steps = int(rules.flops // each)
-    if not 1 <= steps <= MAX_STEPS:
-        raise Invalid(
-            "settings",
-            f"a step takes {each:.3g} FLOPs, so {rules.flops:.3g} give {steps} steps;"
-            f" there must be 1 to {MAX_STEPS:,}: change batch_size or the model's size",
-        )
+    steps = _steps(each, rules.flops)
     config = TrainingConfig(
         num_steps=steps,
         learning_rate=settings.learning_rate,
@@ -144,6 +138,18 @@ def train_settings(settings: GolfSettings, text: bytes, seed: int, rules: Rules)
             "artefact size", f"it has {len(artefact):,} bytes, {MAX_ARTEFACT:,} are allowed"
         )
     return Trained(artefact, float(each * steps))
+
+
+def _steps(each: int, budget: float) -> int:
+    """How many steps of `each` FLOPs the budget holds. Raises Invalid for none or too many."""
+    steps = int(budget // each)
+    if not 1 <= steps <= MAX_STEPS:
+        raise Invalid(
+            "settings",
+            f"a step takes {each:.3g} FLOPs, so {budget:.3g} give {steps:,} steps; there must be"
+            f" 1 to {MAX_STEPS:,}: change batch_size or the model's size",
+        )
+    return steps
 
 
 def _config(settings: GolfSettings) -> LlamaConfig:

@@ -21,19 +21,22 @@ Code track, a .py file. It runs in the sandbox, with Python, numpy and torch, on
           '''Probabilities (passages, 256) of the next byte of each passage. observed: a torch
           tensor (passages,) with the byte that came in each, None before the first.'''
 
-Training has 120 units of processor time and a pass over the passages 30. A unit is the time of a
+Training has 240 units of processor time and a pass over the passages 60. A unit is the time of a
 reference job that runs next to the entry, in a sandbox of its own.
 
 Settings track, a .json file: our code trains a LLaMA for 3e12 counted FLOPs with the settings
 {settings}.
 
-A prediction may use the artefact and at most the 256 bytes before it in its own passage. A cache of
-these bytes is allowed. State that is carried further, or from one passage to another, is not: start
+In the code track a prediction may use the artefact and at most the 256 bytes before it in its own
+passage; in the settings track, the tokens of the trained context. A cache of these bytes is allowed. State that is carried further, or from one passage to another, is not: start
 again every 256 bytes, or compute from the last 256. (A sliding KV cache of several layers sees
 further than its window.) Each rule is a check that is executed:
 
 {checks}
 
+The leaderboard counts what its keeper ran: `submit` runs three seeds, and an entry that leads is run
+again on other passages. Runs of one file are pooled, of several files under one name the last
+counts, and entries closer than two standard deviations share a place.
 Exit codes: 0 a valid entry, 1 a check failed, 2 could not run."""
 
 
@@ -170,11 +173,8 @@ def _text(private: Path | None):
 
 def _show(seed) -> None:
     cost = f"{seed.cost:.2g} FLOPs" if seed.cost > 1e6 else f"{seed.cost:.1f} units"
-    print(
-        f"seed       {seed.bits_per_byte:.4f} bits per byte, artefact {seed.artefact_bytes:,} bytes,"
-        f" training {cost}",
-        flush=True,
-    )
+    size = f"artefact {seed.artefact_bytes:,} bytes"
+    print(f"seed       {seed.bits_per_byte:.4f} bits per byte, {size}, training {cost}", flush=True)
 
 
 def _board(args: argparse.Namespace) -> int:
