@@ -28,15 +28,16 @@ Settings track, a .json file: our code trains a LLaMA for 3e12 counted FLOPs wit
 {settings}.
 
 In the code track a prediction may use the artefact and at most the 256 bytes before it in its own
-passage; in the settings track, the tokens of the trained context. A cache of these bytes is allowed. State that is carried further, or from one passage to another, is not: start
-again every 256 bytes, or compute from the last 256. (A sliding KV cache of several layers sees
-further than its window.) Each rule is a check that is executed:
+passage; in the settings track, the tokens of the trained context. A cache of these bytes is
+allowed. State that is carried further, or from one passage to another, is not: start again every
+256 bytes, or compute from the last 256. (A sliding KV cache of several layers sees further than its
+window.) Each rule is a check that is executed:
 
 {checks}
 
-The leaderboard counts what its keeper ran: `submit` runs three seeds, and an entry that leads is run
-again on other passages. Runs of one file are pooled, of several files under one name the last
-counts, and entries closer than two standard deviations share a place.
+The leaderboard counts what its keeper ran: `submit` runs three seeds, and an entry that leads is
+run again on other passages. Runs of one file are pooled, of several files under one name the last
+counts, and entries closer than two standard deviations share a place. Each part takes --json.
 Exit codes: 0 a valid entry, 1 a check failed, 2 could not run."""
 
 
@@ -65,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="FILE",
             help="the leaderboard (default: golf.json)",
         )
+    parser.epilog = _epilog()
     for one in (run_part, submit, board):
         one.add_argument("--json", action="store_true", help="print JSON")
         one.formatter_class = argparse.RawDescriptionHelpFormatter
