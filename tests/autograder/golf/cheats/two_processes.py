@@ -5,16 +5,19 @@ import os
 
 def train(text, seed):
     """Work in a child."""
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         os._exit(0)
+    os.waitpid(child, 0)
     return b""
 
 
 class Predictor:
-    """Never reached."""
+    """Uniform: nothing but the training breaks a rule."""
 
     def __init__(self, artefact, passages):
         self.passages = passages
 
     def next(self, observed):
-        """Nothing."""
+        """The same at each position."""
+        return [[1 / 256] * 256] * self.passages
