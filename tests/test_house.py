@@ -36,6 +36,7 @@ ROOMS = {
         "sandbox",
     },
     "release": {"authoring", "checks", "common", "dependency_hash", "grading", "sandbox"},
+    "golf": {"checks", "common", "sandbox"},
     "viva": {"checks", "classroom", "common", "grading", "sandbox"},
 }
 EXCEPTIONS = {

@@ -36,6 +36,7 @@ OUTSIDE = {
     "autograder.classroom": "collects submissions, stores verdicts and reports them",
     "autograder.course_layout": "where a result is kept",
     "autograder.dependency_hash": "works out the hash",
+    "autograder.golf": "scores language models for a leaderboard, no assignment",
     "autograder.grading.executors": "hand submissions to processes here or elsewhere",
     "autograder.grading.result_diff": "report: what differs between two verdicts",
     "autograder.release.personal_notebooks": "writes notebooks with drawn faults",
