@@ -36,6 +36,8 @@ ROOMS = {
         "sandbox",
     },
     "release": {"authoring", "checks", "common", "dependency_hash", "grading", "sandbox"},
+    "hunt": {"authoring", "checks", "common", "sandbox"},
+    "examples": {"authoring", "check", "checks", "common", "grading", "sandbox"},
     "viva": {"checks", "classroom", "common", "grading", "sandbox"},
 }
 EXCEPTIONS = {
