@@ -91,8 +91,10 @@ def ready(exercise: Exercise, student: Student, source: str) -> Ready | str:
     student.new_exercise(in_exercise(exercise))
     with in_one_thread():
         runs = run_stages(exercise, student, lambda stage: rng_for(exercise.id, stage))
-    if any(run.result.status != Status.PASSED or run.slips for run in runs):
-        return "it does not pass all of its checks yet"
+    for run in runs:
+        if run.result.status != Status.PASSED or run.slips:
+            how = run.slips[0] if run.slips else run.result.status
+            return f"it does not pass all of its checks yet ({run.result.name}: {how})"
     known: dict[str, tuple] = {}
     for call in (call for run in runs for call in run.calls):
         plain = call.name == name and call.again and isinstance(call.outcome, Returned)

@@ -9,8 +9,9 @@ SUMMARY = "list the examples that students of a class wrote, and what those woul
 EPILOG = """\
 Examples are cells that a student added: `from autograder.examples import examples` and
   examples("04.masks", [((torch.tensor([3, 2]), 2, 3), expected), ...])
-They are read in the sandbox from the graded notebooks. An example that does not hold catches nothing.
-Whether they were written before the code cannot be seen, and nothing enters the gradebook.
+They are read in the sandbox from the graded notebooks. An example that does not hold catches
+nothing. Whether they were written before the code cannot be seen, and nothing enters the
+gradebook.
 Exit codes: 0 listed, 1 some student's examples could not be judged, 2 could not run."""
 
 
@@ -52,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
             without += found == []
     if args.json:
         said = {"rows": [asdict(one) for one in rows], "without": without}
+        said["not_judged"] = dict(guard.troubles)
         print(json.dumps(said, indent=1))
     else:
         print("\n".join(_lines(rows, without, guard.troubles)))
