@@ -10,8 +10,8 @@ EPILOG = """\
 Examples are cells that a student added: `from autograder.examples import examples` and
   examples("04.masks", [((torch.tensor([3, 2]), 2, 3), expected), ...])
 They are read in the sandbox from the graded notebooks. An example that does not hold catches
-nothing. Whether they were written before the code cannot be seen, and nothing enters the
-gradebook.
+nothing. `course report` then has a column of them. Whether they were written before the code cannot
+be seen, and nothing enters the gradebook.
 Exit codes: 0 listed, 1 some student's examples could not be judged, 2 could not run."""
 
 
@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from autograder.classroom.grade_class import places, records
+    from autograder.classroom.reports.examples_column import write_examples
     from autograder.common.error_boundary import Guard
     from autograder.examples.class_table import rows_of
     from autograder.grading.grade import sandboxes
@@ -51,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
             )
             rows += found or []
             without += found == []
+    write_examples(root, loaded.name, [asdict(one) for one in rows])
     if args.json:
         said = {"rows": [asdict(one) for one in rows], "without": without}
         said["not_judged"] = dict(guard.troubles)

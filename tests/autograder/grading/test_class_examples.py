@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from autograder import course_layout
 from autograder.authoring.solution_sources import reference_sources
 from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT
+from autograder.classroom.reports.examples_column import examples_column
 from autograder.grading.assignment import course_secret, load_assignment
 from autograder.grading.grade import Verdict, save_verdict
 from course.cli import main
@@ -57,4 +59,21 @@ def test_each_student_gets_a_row_and_nobody_stops_another(class_root, capsys):
     assert "cannot be read" in rows["ivan"]["reason"]
     assert "give a list" in rows["kim"]["reason"]
     assert "at most 20" in rows["lou"]["reason"]
+    column = examples_column(class_root, load_assignment("04").name)
+    assert column["ada"] == f"1 exercise: 1 of 1 hold, catch {ada['caught']} of {ada['mistakes']}"
+    assert "bo" not in column
+    assert main(["report", "04", "--course-root", str(class_root)]) == 0
+    page = next((class_root / "report").glob("04-*.html")).read_text(encoding="utf-8")
+    assert ">Examples</th>" in page and f"<td>{column['ada']}</td>" in page
+    assert page.count("<td>none</td>") == 2  # bo, and mal whose cell ends its process
     assert "mal" not in rows and "cannot be read" in rows["zoe"]["reason"]
+
+
+def test_a_damaged_file_of_examples_is_no_column(new_root, tmp_path):
+    root = new_root(tmp_path / "root")
+    assert examples_column(root, "04-a") is None
+    path = course_layout.examples(root, "04-a")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for text in ("{", '[{"student": "ada"}]', "7", '["x"]'):
+        path.write_text(text)
+        assert examples_column(root, "04-a") is None
