@@ -62,7 +62,7 @@ def test_each_student_gets_a_row_and_nobody_stops_another(class_root, capsys):
     column = examples_column(class_root, load_assignment("04").name)
     assert column["ada"] == f"1 exercise: 1 of 1 hold, catch {ada['caught']} of {ada['mistakes']}"
     assert "bo" not in column
-    assert main(["report", "04", "--course-root", str(class_root)]) == 0
+    assert main(["report", "--assignment", "04", "--course-root", str(class_root)]) == 0
     page = next((class_root / "report").glob("04-*.html")).read_text(encoding="utf-8")
     assert ">Examples</th>" in page and f"<td>{column['ada']}</td>" in page
     assert page.count("<td>none</td>") == 2  # bo, and mal whose cell ends its process
