@@ -134,6 +134,11 @@ def changes(root: Path, assignment: str) -> Path:
     return all_records(root) / f"{assignment}.changes.txt"
 
 
+def examples(root: Path, assignment: str) -> Path:
+    """What the examples of students came to, when they were last read."""
+    return all_records(root) / f"{assignment}.examples.json"
+
+
 def attempts(root: Path) -> Path:
     """All attempts of all students, where there were several."""
     return root / "hand-ins"

@@ -31,6 +31,8 @@ COMMANDS = {
     "golf": (
         "score a small language model on text drawn after submission, and keep a leaderboard"
     ),
+    "hunt": "find the one small change that was made in your own function",
+    "examples": "list the examples that students of a class wrote, and what those would catch",
     "package": "put your functions that pass into your own package, word2serve_me",
     "generate-assignment": "make the student notebooks in exercises/ from solutions/",
     "release-assignment": "put an assignment into an archive for students",

@@ -37,6 +37,8 @@ ROOMS = {
     },
     "release": {"authoring", "checks", "common", "dependency_hash", "grading", "sandbox"},
     "golf": {"checks", "common", "sandbox"},
+    "hunt": {"authoring", "checks", "common", "sandbox"},
+    "examples": {"authoring", "check", "checks", "common", "grading", "sandbox"},
     "viva": {"checks", "classroom", "common", "grading", "sandbox"},
 }
 EXCEPTIONS = {

@@ -25,6 +25,7 @@ from autograder.classroom.gradebook.grades import (
     troubles,
     waiting_answers,
 )
+from autograder.classroom.reports.examples_column import examples_column
 from autograder.classroom.reports.exercise_statistics import exercise_statistics
 from autograder.classroom.reports.feedback import feedback_path
 from autograder.classroom.reports.html_pages import assignment_title, render
@@ -67,6 +68,7 @@ def write_report(
         "report.html.j2",
         title=assignment_title(assignment),
         rows=tables,
+        examples=examples_column(course_root, assignment.name),
         progress=progress,
         anew=anew,
         tiers=sorted({verdict.tier for verdict in read}),
@@ -278,6 +280,7 @@ def _student(
         feedback_path(course_root, assignment.name, verdict.student), page.parent
     )
     return {
+        "key": verdict.student,
         "student": verdict.label,
         "link": quote(target),
         "points": list(points.items()),

@@ -46,6 +46,8 @@ OUTSIDE = {
     "autograder.checks.restrictions.import_hook": "at home: refuses what is not allowed",
     "autograder.common.iri": "for pages: reads addresses of other platforms",
     "autograder.notebook_progress": "at home: points so far and the next exercise, below a check",
+    "autograder.hunt": "at home: a small change in one's own function, to be found",
+    "autograder.examples": "report: what a student's examples would catch",
     "autograder.viva": "asks about an answer that has its points",
     "autograder.release": "writes the archives that students get",
     "autograder.sandbox.selftest": "doctor: what this machine can hold back",
