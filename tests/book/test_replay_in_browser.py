@@ -132,6 +132,19 @@ def test_under_another_policy_and_budget_it_is_the_run_that_the_engine_would_hav
     assert len(again) == len(expected) and again == expected
 
 
+def test_of_a_prompt_that_is_all_in_the_cache_the_last_block_is_computed_again(page, model):
+    prompt = list(range(8))  # two whole blocks
+    limits = SchedulerConfig(max_num_seqs=2, max_num_batched_tokens=8, max_model_len=40)
+    lines = serve(
+        model, [(0, prompt, 2, 0), (3, prompt, 2, 0)], EngineConfig(20, 4, scheduler=limits)
+    )
+    steps = replayed(page, lines)
+    assert steps == steps_of(lines) and [step["cached"] for step in steps if step["cached"]] == [
+        {"0": 0},
+        {"1": 4},
+    ]
+
+
 def test_the_loads_preempt_find_prefixes_and_differ_by_policy(model):
     steps = [steps_of(serve(model, draw_load(seed), draw_config(seed))) for seed in range(24)]
     assert sum(any(step["preempted"] for step in run) for run in steps) >= 5
