@@ -18,6 +18,7 @@ from autograder.common.errors import CourseError
 
 SUMMARY = "serve a language model over HTTP, with OpenAI's API"
 KEY_VARIABLE = "WORD2SERVE_API_KEY"
+TRACED_STEPS = 10_000
 EPILOG = f"""\
 examples:
   course serve                                  SmolLM2-135M-Instruct on port 8000, embeddings by
@@ -40,7 +41,10 @@ then, with `pip install openai`:
           messages=[{{"role": "user", "content": "What is a river?"}}]):
       print(piece.choices[0].delta.content or "", end="")
 
-served are /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /health and /metrics.
+served are /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /health and /metrics,
+and at / a page with a chat that shows the schedule and the blocks of the cache at work. It shows
+the lengths of all requests and never their texts. --no-page leaves it out, and so does
+--open-to-all without a key.
 Ctrl-C ends the server: answers under way get --shutdown-timeout seconds. Exit codes: 0 ended by
 Ctrl-C or SIGTERM; 2 could not start; 1 a process with a slice of the model was lost.
 
@@ -158,6 +162,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " it tells clients whether somebody has sent the same before"
         ),
     )
+    where.add_argument(
+        "--no-page", action="store_true", help="do not serve the page at / that shows the schedule"
+    )
     memory = parser.add_argument_group("memory and steps")
     size = memory.add_mutually_exclusive_group()
     size.add_argument(
@@ -220,6 +227,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " greedy answers do not change, sampled ones keep their distribution (default: 0)"
         ),
     )
+    memory.add_argument(
+        "--scheduling-policy",
+        choices=("fcfs", "lpm", "sjf"),
+        default="fcfs",
+        help=(
+            "which waiting request is admitted first: the first to come, the one with the longest"
+            " cached prefix, or the one with the shortest prompt (default: fcfs)"
+        ),
+    )
     where.add_argument(
         "--json",
         action="store_true",
@@ -229,7 +245,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trace",
         type=Path,
         metavar="FILE",
-        help="at the end, write what each of the last 10,000 steps did as JSON",
+        help=(
+            "at the end, write what each of the last 10,000 steps did as JSON lines, for the figure"
+            " of a recorded run in the book's page on continuous batching"
+        ),
     )
 
 
@@ -361,6 +380,7 @@ def _serve(
     from reference_impl.engine.limits import Limits
     from reference_impl.engine.loading import DEFAULT_ENCODER_NAME, LoadingError, load_encoder
     from reference_impl.engine.server import Served, create_app
+    from reference_impl.engine.step_records import StepRecorder
 
     try:
         loaded, engine = _engine(args, ranks)
@@ -373,6 +393,7 @@ def _serve(
         num_connections=allow_connections(Limits.num_connections),
         shutdown_seconds=args.shutdown_timeout,
     )
+    recorder = StepRecorder(engine, TRACED_STEPS) if args.trace else None
     served = Served(
         engine,
         name,
@@ -383,6 +404,8 @@ def _serve(
         args.enable_prompt_tokens_details,
         limits,
         None if args.open_to_all else ("localhost", args.host),
+        page=not args.no_page and not (args.open_to_all and api_key is None),
+        on_step=recorder and recorder.after_step,
     )
     server = make_server(create_app(served), limits)
     losses = []
@@ -398,16 +421,20 @@ def _serve(
         )  # a new line after the terminal's ^C: uvicorn hands on the signal that ended it
     finally:
         signal.signal(signal.SIGTERM, before)
-        if args.trace:
-            try:
-                engine.trace.save(args.trace)
-                _say_at_the_end(f"trace of {len(engine.trace.rows):,} steps: {args.trace}")
-            except OSError as error:
-                print(f"course serve: the trace can't be written: {error}", file=sys.stderr)
+        if recorder is not None:
+            _save_trace(recorder, args.trace)
     if losses:
         print(f"course serve: {losses[0]}", file=sys.stderr)
     _say_at_the_end("course serve: ended")
     return 1 if losses else 0
+
+
+def _save_trace(recorder, path: Path) -> None:
+    try:
+        recorder.save(path)
+        _say_at_the_end(f"trace of {recorder.num_steps:,} steps: {path}")
+    except OSError as error:
+        print(f"course serve: the trace can't be written: {error}", file=sys.stderr)
 
 
 def _say_at_the_end(line: str) -> None:
@@ -471,6 +498,7 @@ def _engine(args: argparse.Namespace, ranks=None):
             args.max_num_batched_tokens,
             args.max_model_len or longest,
             num_host_blocks=int(args.swap_space * 2**30) // block,
+            policy=args.scheduling_policy,
         )
         config = EngineConfig(
             num_blocks,
@@ -480,7 +508,7 @@ def _engine(args: argparse.Namespace, ranks=None):
             scheduler=limits,
             cuda_graphs=args.cuda_graphs,
             async_scheduling=args.async_scheduling,
-            trace_steps=10_000 if args.trace else 1,
+            trace_steps=0,
         )
         return loaded, Engine(
             loaded.model,
@@ -567,7 +595,8 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
     ]
     parameters = sum(tensor.numel() for tensor in tensors)
     shards = engine.runner.num_shards
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+    root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    address = f"{root}/v1"
     if args.json:
         print(
             json.dumps(
@@ -581,6 +610,7 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
                     "adapters": list(served.adapter_names),
                     "embeddings": served.encoder_name if served.encoder else None,
                     "api_key": bool(served.api_key),
+                    "page": f"{root}/" if served.page else None,
                 }
             ),
             flush=True,
@@ -603,5 +633,6 @@ def _announce(args: argparse.Namespace, loaded, engine, served, listening: socke
         f"embeddings  {served.encoder_name if served.encoder else 'none'}",
         f"API key     {'asked for' if served.api_key else 'none'}",
         f"serving at  {address}  (Ctrl-C ends it)",
+        *([f"page        {root}/"] if served.page else []),
     ]
     print("\n".join(lines), flush=True)

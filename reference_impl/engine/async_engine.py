@@ -58,6 +58,10 @@ class AsyncEngine:
         """End the thread after its present step. Who still waits gets EngineStopped."""
         self._orders.put(None)
 
+    def call(self, function: Callable[[], None]) -> None:
+        """Run this in the engine's thread, between two steps."""
+        self._orders.put(function)
+
     @property
     def num_requests(self) -> int:
         """Requests that are being served or wait."""

@@ -56,7 +56,7 @@ class EngineConfig(Settings):
     num_speculative_tokens: CountOrZero = (
         0  # guesses a step and sequence, if there is a proposer
     )
-    trace_steps: Count = 10_000  # so many of the last steps are remembered
+    trace_steps: CountOrZero = 10_000  # so many of the last steps are remembered
     cuda_graphs: bool = (
         False  # on a GPU: replay recorded launches where all sequences decode
     )
@@ -168,7 +168,7 @@ class Engine:
         self._flight: Flight | None = None
         self.num_overlapped_steps = 0  # scheduled while the one before was computed
         self.num_drafted = self.num_accepted = self.num_preemptions = 0
-        self.admitted: list[Sequence] = []  # in the last step
+        self.last_step = Step()
         self._left: dict[
             str, int
         ] = {}  # continuations of each request that are not finished
@@ -238,8 +238,13 @@ class Engine:
         ValueError says why it can't be served.
 
         Computed prefixes are shared among requests of one `cache_salt` and one adapter
-        only.
+        only. TypeError for vLLM's order of arguments.
         """
+        if not isinstance(params, SamplingParams):
+            raise TypeError(
+                f"params is a {type(params).__name__}: the order is prompt, params,"
+                " request_id, while vLLM's is request_id, prompt, params"
+            )
         known = self.adapters.names if self.adapters else []
         if adapter is not None and adapter not in known:
             raise ValueError(
@@ -315,7 +320,7 @@ class Engine:
                 if sequence.is_finished:
                     self._forget(sequence)
         self.num_preemptions += len(flight.step.preempted)
-        self.admitted = flight.step.admitted
+        self.last_step = flight.step
         self.trace.record(
             flight.step,
             finished,

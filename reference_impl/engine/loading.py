@@ -74,8 +74,13 @@ class Loaded:
     bos_token: str = ""
     eos_token: str = ""
 
-    def render_chat(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """The text that the model is to go on from."""
+    def render_chat(
+        self, messages: Sequence[Mapping[str, Any]], **variables: Any
+    ) -> str:
+        """The text that the model is to continue.
+
+        `variables` are what else the template may ask for: tools, for example.
+        """
         assert self.chat_template is not None
         return render_chat(
             self.chat_template,
@@ -83,6 +88,7 @@ class Loaded:
             add_generation_prompt=True,
             bos_token=self.bos_token,
             eos_token=self.eos_token,
+            **variables,
         )
 
 

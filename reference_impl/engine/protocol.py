@@ -8,27 +8,43 @@ number has bounds, and NaN and infinity, which Python's JSON would let through, 
 none.
 
 Fields of OpenAI's clients that could only ask for what happens anyway (`store`,
-`tool_choice: "none"`, `best_of` equal to `n`, an empty list of tools ...) are taken and
-change nothing.
+`best_of` equal to `n`, `skip_special_tokens: true` ...) are taken and change nothing.
+So are `reasoning_effort` and `verbosity`, which are for a kind of model that is not
+here.
 
-Not here: tools, pictures, audio.
+Not here: messages and tools themselves (see `request_parts`), what tools do to an
+answer (see `tool_calls`), pictures, audio.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from reference_impl.engine.request_parts import (
+    JsonFormat,
+    Message,
+    Part,
+    SchemaFormat,
+    StreamOptions,
+    StructuredOutputs,
+    TextFormat,
+    Tool,
+    ToolChoice,
+)
+from reference_impl.engine.tool_calls import Tools
 from reference_impl.generation.sampling_params import SamplingParams, Structure
 
 Kind = TypeVar("Kind", bound="Asked")
 Id = Annotated[int, Field(ge=0, lt=2**31)]
 Count = Annotated[int, Field(ge=1, lt=2**31)]
 StopString = Annotated[str, Field(min_length=1, max_length=128)]
-Nothing = Annotated[list[Any], Field(max_length=0)]
 NEARLY_GREEDY = 1e-5
 """A smaller temperature counts as 0: dividing by it could leave the range of numbers,
 and the likeliest token wins."""
+SMALLEST_TOP_P = 1e-5
+"""Keeps the likeliest token alone."""
 
 
 class ApiError(Exception):
@@ -52,21 +68,6 @@ class ApiError(Exception):
         }
 
 
-class Part(BaseModel):
-    """What a request consists of."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_absent(cls, data: Any) -> Any:
-        return (
-            {name: value for name, value in data.items() if value is not None}
-            if isinstance(data, dict)
-            else data
-        )
-
-
 class Asked(Part):
     """What every request has."""
 
@@ -74,86 +75,11 @@ class Asked(Part):
     user: str | None = None
 
 
-class StreamOptions(Part):
-    """Whether a last event without text tells how many tokens were used."""
-
-    include_usage: bool = False
-    include_obfuscation: Literal[False] = False
-
-
-class TextFormat(Part):
-    """An answer of any form, which is what there is without the field."""
-
-    type: Literal["text"]
-
-    def structure(self) -> None:
-        """Any."""
-
-
-class JsonFormat(Part):
-    """An answer that is some JSON object."""
-
-    type: Literal["json_object"]
-
-    def structure(self) -> Structure:
-        """An object with any members."""
-        return Structure("json_schema", '{"type": "object"}')
-
-
-class Schema(Part):
-    """A JSON schema with a name."""
-
-    name: Annotated[str, Field(max_length=64)]
-    definition: Annotated[dict[str, Any], Field(alias="schema")]
-    description: str | None = None
-    strict: bool | None = None  # it is held to in any case
-
-
-class SchemaFormat(Part):
-    """An answer that a JSON schema accepts."""
-
-    type: Literal["json_schema"]
-    json_schema: Schema
-
-    def structure(self) -> Structure:
-        """That schema."""
-        return Structure("json_schema", json.dumps(self.json_schema.definition))
-
-
-class StructuredOutputs(Part):
-    """vLLM's field for an answer of a given form: exactly one of these."""
-
-    json_schema: Annotated[dict[str, Any] | str | None, Field(alias="json")] = None
-    json_object: Literal[True] | None = None
-    regex: str | None = None
-    choice: Annotated[list[str], Field(min_length=1, max_length=1024)] | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> "StructuredOutputs":
-        forms = (self.json_schema, self.json_object, self.regex, self.choice)
-        if sum(form is not None for form in forms) != 1:
-            raise ValueError("give exactly one of json, json_object, regex and choice")
-        return self
-
-    def structure(self) -> Structure:
-        """The form that the answer must have."""
-        if self.regex is not None:
-            return Structure("regex", self.regex)
-        if self.choice is not None:
-            return Structure("choice", json.dumps(self.choice))
-        if self.json_object:
-            return Structure("json_schema", '{"type": "object"}')
-        schema = self.json_schema
-        return Structure(
-            "json_schema", schema if isinstance(schema, str) else json.dumps(schema)
-        )
-
-
 class SamplingRequest(Asked):
     """What completions and chat have in common."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] = 1.0
-    top_p: Annotated[float, Field(gt=1e-6, le=1)] = 1.0
+    top_p: Annotated[float, Field(ge=0, le=1)] = 1.0  # 0: the likeliest token
     top_k: Annotated[int, Field(ge=-1, lt=2**31)] = 0
     min_p: Annotated[float, Field(ge=0, le=1)] = 0.0
     typical_p: Annotated[float, Field(gt=1e-6, le=1)] = 1.0
@@ -196,6 +122,8 @@ class SamplingRequest(Asked):
     guided_choice: Annotated[list[str], Field(min_length=1, max_length=1024)] | None = (
         None
     )
+    skip_special_tokens: Literal[True] = True
+    include_stop_str_in_output: Literal[False] = False
     store: bool = False  # nothing is stored either way
     metadata: Annotated[dict[str, str], Field(max_length=16)] = {}
     safety_identifier: str | None = (
@@ -258,7 +186,7 @@ class SamplingRequest(Asked):
             )
         return SamplingParams(
             temperature=0 if self.temperature < NEARLY_GREEDY else self.temperature,
-            top_p=self.top_p,
+            top_p=max(self.top_p, SMALLEST_TOP_P),
             top_k=self.top_k,
             min_p=self.min_p,
             typical_p=self.typical_p,
@@ -320,40 +248,6 @@ class CompletionRequest(SamplingRequest):
         return self.prompt if several else [self.prompt]
 
 
-class TextPart(Part):
-    """A piece of a message's content."""
-
-    type: Literal["text"]
-    text: str
-
-
-class Message(Part):
-    """One turn of a conversation."""
-
-    role: Literal["system", "developer", "user", "assistant"]
-    content: str | Annotated[list[TextPart], Field(fail_fast=True)]
-    name: str | None = None
-    type: Literal["text"] = "text"  # as lm-evaluation-harness sends it
-    # these two as servers put them into the answers that clients send back
-    tool_calls: Nothing = []
-    annotations: Nothing = []
-
-    def plain(self) -> dict[str, str]:
-        """Role and text, as templates expect them."""
-        content = self.content
-        role = (
-            "system" if self.role == "developer" else self.role
-        )  # OpenAI's newer word for it
-        return {
-            "role": role,
-            "content": (
-                content
-                if isinstance(content, str)
-                else "".join(part.text for part in content)
-            ),
-        }
-
-
 class ChatRequest(SamplingRequest):
     """POST /v1/chat/completions."""
 
@@ -364,10 +258,17 @@ class ChatRequest(SamplingRequest):
     max_completion_tokens: Count | None = None
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    tools: Nothing = []
-    tool_choice: Literal["none"] | None = None
+    tools: Annotated[list[Tool], Field(max_length=128, fail_fast=True)] = []
+    tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
     modalities: list[Literal["text"]] | None = None
     parallel_tool_calls: bool | None = None
+    # what else the template may ask for; it runs in a sandbox
+    chat_template_kwargs: Annotated[dict[str, Any], Field(max_length=16)] = {}
+    add_generation_prompt: Literal[True] = True
+    reasoning_effort: (
+        Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None
+    ) = None
+    verbosity: Literal["low", "medium", "high"] | None = None
 
     @model_validator(mode="after")
     def _top_needs_logprobs(self) -> "ChatRequest":
@@ -375,16 +276,55 @@ class ChatRequest(SamplingRequest):
             raise ValueError("top_logprobs is given, but logprobs is not true")
         return self
 
+    @model_validator(mode="after")
+    def _calls_are_of_its_tools(self) -> "ChatRequest":
+        names = [tool.function.name for tool in self.tools]
+        if len(set(names)) < len(names):
+            raise ValueError("tools has two functions of one name")
+        if isinstance(self.tool_choice, ToolChoice):
+            if self.tool_choice.function.name not in names:
+                raise ValueError("tool_choice names a function that is not in tools")
+        elif self.tool_choice == "required" and not names:
+            raise ValueError("tool_choice is required, but there are no tools")
+        if self.called().is_forced and super().structure() is not None:
+            raise ValueError(
+                "tool_choice forces a call, and another form is given: drop one"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _template_keeps_its_own(self) -> "ChatRequest":
+        own = {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token"}
+        if taken := own & set(self.chat_template_kwargs):
+            raise ValueError(f"chat_template_kwargs must not set {min(taken)}")
+        return self
+
+    def called(self) -> Tools:
+        """The functions that the answer may or must call."""
+        if self.tool_choice == "none":
+            return Tools()
+        functions = [tool.function.model_dump(exclude_none=True) for tool in self.tools]
+        if isinstance(self.tool_choice, ToolChoice):
+            name = self.tool_choice.function.name
+            functions = [each for each in functions if each["name"] == name]
+        forced = self.tool_choice not in (None, "auto")
+        return Tools(tuple(functions), forced)
+
+    def structure(self) -> Structure | None:
+        """The form that the answer must have: another's, or that of a call."""
+        return self.called().structure() or super().structure()
+
 
 class EmbeddingRequest(Asked):
     """POST /v1/embeddings."""
 
     input: str | Annotated[list[str], Field(fail_fast=True)]
     encoding_format: Literal["float", "base64"] = "float"
+    dimensions: Count | None = None  # only as many as the encoder has
 
 
 def parse(kind: type[Kind], body: bytes) -> Kind:
-    """The request in a body. ApiError names the first field that is wrong."""
+    """The request in a body. ApiError names all unknown fields, or the first wrong."""
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
@@ -392,28 +332,33 @@ def parse(kind: type[Kind], body: bytes) -> Kind:
             include_url=False, include_input=False, include_context=False
         )
     first = found[0]
-    name = str(first["loc"][0]) if first["loc"] else None
-    if (
-        name is None
-        and (word := first["msg"].removeprefix("Value error, ").split()[0])
-        in kind.model_fields
-    ):
-        # two fields that don't go together: the sentence begins with the one to change
-        name = word
     if first["type"] == "json_invalid":
         raise ApiError(400, f"the body is not JSON: {first['msg']}")
-    if first["type"] == "extra_forbidden":
-        path = ".".join(map(str, first["loc"]))
+    unknown = [each for each in found if each["type"] == "extra_forbidden"]
+    if unknown:
+        paths = dict.fromkeys(".".join(map(str, each["loc"])) for each in unknown)
         raise ApiError(
             400,
-            f"unrecognized request argument: {path[:200]}",
-            param=name,
+            f"unrecognized request argument{'s' * (len(paths) > 1)}:"
+            f" {', '.join(path[:200] for path in list(paths)[:20])}",
+            param=str(unknown[0]["loc"][0]),
             code="unknown_parameter",
         )
+    name = str(first["loc"][0]) if first["loc"] else None
     # A field that may be of two types has an error for each.
     said = dict.fromkeys(
-        each["msg"] for each in found if each["loc"][:1] == first["loc"][:1]
+        _sentence(each) for each in found if each["loc"][:1] == first["loc"][:1]
     )
+    if name is None and (word := next(iter(said)).split()[0]) in kind.model_fields:
+        # two fields that don't go together: the sentence begins with the one to change
+        name = word
     raise ApiError(
         400, f"{name or 'the body'}: {'; or '.join(list(said)[:3])}", param=name
     )
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    """What is wrong, without pydantic's words for our own sentences."""
+    if error["type"] == "too_long" and "at most 0 items" in error["msg"]:
+        return "only an empty list is served"
+    return error["msg"].removeprefix("Value error, ")

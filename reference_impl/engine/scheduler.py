@@ -22,7 +22,7 @@ priority are admitted by how much of their prompt is cached. Patience still rais
 request that waits, so that those without a prefix starve no more than before.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Ids
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -31,6 +31,8 @@ from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.sequence import Sequence, Status
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.layers.settings import Count, CountOrZero, Settings
+
+PolicyName = Literal["fcfs", "lpm", "sjf"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class SchedulerConfig(Settings):
     # blocks on the host for those that are swapped out; 0: they are computed again
     num_host_blocks: CountOrZero = 0
     patience: Count = 200  # steps of waiting that are worth one level of priority
-    policy: Literal["fcfs", "lpm"] = "fcfs"  # who is admitted first among equals
+    policy: PolicyName = "fcfs"  # who is admitted first among equals
 
     def check_together(self) -> None:
         """Every running sequence gets a token of each step."""
@@ -187,6 +189,19 @@ class Scheduler:
         cached = len(self.blocks.prefix_of(sequence))
         return (level, -cached, *others)
 
+    def _rank_by_length(self, sequence: Sequence) -> tuple[int, int, int, int]:
+        """As `_rank`, but within a level the shortest prefill is first."""
+        level, *others = self._rank(sequence)
+        return (level, sequence.num_uncomputed, *others)
+
+    def _admission_rank(self) -> Callable[[Sequence], tuple[int, ...]]:
+        """What the queue is sorted by."""
+        if self.config.policy == "sjf":
+            return self._rank_by_length
+        if self.config.policy == "lpm" and len(self.waiting) <= LONGEST_MATCHED_QUEUE:
+            return self._rank_by_prefix
+        return self._rank
+
     def _serve_running(self, step: Step) -> None:
         budget = self.config.max_num_batched_tokens
         uncomputed = [
@@ -279,9 +294,7 @@ class Scheduler:
 
     def _admit(self, step: Step) -> None:
         budget = self.config.max_num_batched_tokens - step.num_tokens
-        matched = self.config.policy == "lpm"
-        matched = matched and len(self.waiting) <= LONGEST_MATCHED_QUEUE
-        self.waiting.sort(key=self._rank_by_prefix if matched else self._rank)
+        self.waiting.sort(key=self._admission_rank())
         while self.waiting and budget > 0:
             sequence = self.waiting[0]
             slots = (

@@ -5,6 +5,7 @@ understands.
                                                  events
     POST /v1/embeddings                          vectors of an encoder
     GET  /v1/models, /v1/models/NAME, /health, /metrics
+    GET  /                                       a page that shows the engine at work
 
 Whoever can reach the port is a stranger: what is over a limit gets an error in OpenAI's
 shape, and a client that hangs up gives its blocks back.
@@ -29,6 +30,7 @@ from fastapi.responses import JSONResponse, Response
 
 from reference_impl.engine import responses
 from reference_impl.engine.async_engine import AsyncEngine, EngineStopped
+from reference_impl.engine.chat_prompt import chat_text
 from reference_impl.engine.embedding import Encoder, embed
 from reference_impl.engine.engine import Engine, Output
 from reference_impl.engine.limits import EventStream, Limits, read_body, unless_hung_up
@@ -43,8 +45,9 @@ from reference_impl.engine.protocol import (
 )
 from reference_impl.engine.responses import Answer
 from reference_impl.engine.serving_metrics import ServingMetrics, Stopwatch
+from reference_impl.engine.tool_calls import CallStream, Tools, whole_with_calls
+from reference_impl.engine.watch import Watch, add_page
 from reference_impl.generation.sampling_params import SamplingParams
-from reference_impl.tokenizers.vocabulary import TokenizerError
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class Served:
 
     engine: Engine
     model_name: str
-    render_chat: Callable[[list[dict[str, str]]], str] | None = None
+    # messages, and tools and the like by name, to a text
+    render_chat: Callable[..., str] | None = None
     encoder: Encoder | None = None
     encoder_name: str = "encoder"
     api_key: str | None = None
@@ -62,8 +66,11 @@ class Served:
     )
     limits: Limits = field(default_factory=Limits)
     # Without a key, the host names by which a client may ask; None: any. See
-    # `_check_host`.
+    # `check_host`.
     host_names: tuple[str, ...] | None = ("localhost",)
+    page: bool = False  # whether the page at `/` is served, see `watch`
+    # called after each step in the engine's thread, before its outputs are handed on
+    on_step: Callable[[Engine, list[Output]], None] | None = None
 
     @property
     def adapter_names(self) -> list[str]:
@@ -82,7 +89,15 @@ def create_app(served: Served) -> FastAPI:
     The engine's thread starts and ends with it.
     """
     metrics = ServingMetrics(served.model_name)
-    handler = Handler(served, AsyncEngine(served.engine, metrics.after_step), metrics)
+    watch = Watch(_about(served), metrics)
+
+    def after_step(engine: Engine, outputs: list[Output]) -> None:
+        metrics.after_step(engine, outputs)
+        watch.after_step(engine, outputs)
+        if served.on_step is not None:
+            served.on_step(engine, outputs)
+
+    handler = Handler(served, AsyncEngine(served.engine, after_step), metrics)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -97,7 +112,7 @@ def create_app(served: Served) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
     )
-    app.state.serving = handler.serving
+    app.state.serving, app.state.watch = handler.serving, watch
     app.add_api_route("/health", handler.health)
     app.add_api_route("/metrics", handler.metrics_text)
     app.add_api_route("/v1/models", handler.models)
@@ -105,6 +120,29 @@ def create_app(served: Served) -> FastAPI:
     app.add_api_route("/v1/completions", handler.completions, methods=["POST"])
     app.add_api_route("/v1/chat/completions", handler.chat, methods=["POST"])
     app.add_api_route("/v1/embeddings", handler.embeddings, methods=["POST"])
+
+    if served.page:
+        add_page(app, watch, handler.serving, handler.check_host, handler.authorise)
+    _add_refusals(app, metrics)
+    return app
+
+
+def _about(served: Served) -> dict[str, Any]:
+    """What the page knows of the server."""
+    config = served.engine.config
+    return {
+        "models": served.generating,
+        "chat": served.render_chat is not None,
+        "num_blocks": config.num_blocks,
+        "block_size": config.block_size,
+        "max_num_seqs": config.scheduler.max_num_seqs,
+        "max_num_batched_tokens": config.scheduler.max_num_batched_tokens,
+        "policy": config.scheduler.policy,
+    }
+
+
+def _add_refusals(app: FastAPI, metrics: ServingMetrics) -> None:
+    """Every error in OpenAI's shape, and counted."""
 
     @app.exception_handler(ApiError)
     async def refuse(_: Request, error: ApiError) -> JSONResponse:
@@ -118,7 +156,12 @@ def create_app(served: Served) -> FastAPI:
             request,
             ApiError(
                 error.status_code,
-                f"{request.method} {request.url.path} is not served",
+                f"{request.method} {request.url.path} is not served"
+                + (
+                    "; use /v1/chat/completions"
+                    if "/responses" in request.url.path
+                    else ""
+                ),
                 headers=getattr(error, "headers", None),
             ),
         )
@@ -129,8 +172,6 @@ def create_app(served: Served) -> FastAPI:
             request,
             ApiError(500, "a mistake in the server; its log says more", "server_error"),
         )
-
-    return app
 
 
 class Handler:
@@ -169,7 +210,7 @@ class Handler:
 
     async def metrics_text(self, request: Request) -> Response:
         """For Prometheus."""
-        self._authorise(request)
+        self.authorise(request)
         self.metrics.update(self.served.engine)
         self.metrics.tasks.set(len(asyncio.all_tasks()))
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
@@ -197,12 +238,12 @@ class Handler:
         """The names that a request's `model` may have; an adapter's `parent` is the
         model that it changes.
         """
-        self._authorise(request)
+        self.authorise(request)
         return {"object": "list", "data": self._models()}
 
     async def model(self, request: Request, name: str) -> dict[str, Any]:
         """One of them."""
-        self._authorise(request)
+        self.authorise(request)
         found = next((model for model in self._models() if model["id"] == name), None)
         if found is None:
             raise self._no_such_model(name)
@@ -240,19 +281,8 @@ class Handler:
                 f"{asked.model!r} has no chat template: use /v1/completions",
                 param="messages",
             )
-        messages = [message.plain() for message in asked.messages]
-        # Who writes a special token into a message would speak in another's name.
-        for special in self.served.engine.tokenizer.specials:
-            if any(special in message["content"] for message in messages):
-                raise ApiError(
-                    400,
-                    f"a message holds the special token {special!r}",
-                    param="messages",
-                )
-        try:
-            text = self.served.render_chat(messages)
-        except TokenizerError as error:
-            raise ApiError(400, str(error), param="messages") from None
+        specials = self.served.engine.tokenizer.specials
+        text = chat_text(asked, self.served.render_chat, specials)
         ids = await self._encode(
             text, "messages", specials_in_text=True, add_specials=False
         )
@@ -273,6 +303,7 @@ class Handler:
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
         if not texts or "" in texts:
             raise ApiError(400, "input is empty, or holds an empty text", param="input")
+        self._check_dimensions(asked)
         if len(texts) > served.limits.embedding_inputs:
             raise ApiError(
                 400,
@@ -299,14 +330,23 @@ class Handler:
         finally:
             self._num_embedded -= 1
 
-    def _check_host(self, request: Request) -> None:
-        """Refuse a page on the web that has pointed its own name at this machine (DNS
-        rebinding).
+    def _check_dimensions(self, asked: EmbeddingRequest) -> None:
+        size = self.served.encoder.model.config.hidden_size
+        if asked.dimensions not in (None, size):
+            raise ApiError(
+                400,
+                f"dimensions is {asked.dimensions}: {asked.model} has {size}",
+                param="dimensions",
+            )
+
+    def check_host(self, request: Request) -> None:
+        """Without a key, refuse a page on the web that has pointed its own name at this
+        machine (DNS rebinding).
 
         A browser sends the page's host name, so an address or one of our own names is
         safe.
         """
-        if self.served.host_names is None:
+        if self.served.api_key is not None or self.served.host_names is None:
             return
         try:
             if request.url.hostname not in self.served.host_names:
@@ -320,9 +360,8 @@ class Handler:
                 code="invalid_host",
             ) from None
 
-    def _authorise(self, request: Request) -> None:
-        if self.served.api_key is None:
-            self._check_host(request)
+    def authorise(self, request: Request) -> None:
+        self.check_host(request)
         expected, given = self.served.api_key, request.headers.get("authorization", "")
         scheme, _, key = given.partition(" ")
         # Headers are bytes; starlette reads them as Latin-1. A scheme's name may be in
@@ -341,7 +380,7 @@ class Handler:
 
     async def _read(self, request: Request, kind: type[Kind], names: Ids[str]) -> Kind:
         """The request's body, checked; it must be for a model of these names."""
-        self._authorise(request)
+        self.authorise(request)
         asked = parse(kind, await read_body(request, self.served.limits))
         if asked.model not in names:
             raise self._no_such_model(asked.model)
@@ -404,6 +443,7 @@ class Handler:
             )
         is_chat = isinstance(asked, ChatRequest)
         echo = not is_chat and asked.echo
+        tools = asked.called() if is_chat else Tools()
         if (structure := asked.structure()) is not None:  # a grammar takes time to make
             try:
                 await self._in_thread(
@@ -454,14 +494,16 @@ class Handler:
         ]
         outputs = parts[0] if len(parts) == 1 else merged(parts)
         if not asked.stream:
+            body = answer.whole(await unless_hung_up(request, _all(outputs)))
             return JSONResponse(
-                answer.whole(await unless_hung_up(request, _all(outputs)))
+                whole_with_calls(body, tools) if tools.functions else body
             )
         # The status line is sent after the first output: until then an error is still a
         # status.
         first = await unless_hung_up(request, _first(outputs))
         return EventStream(
-            self._events(answer, first, outputs), headers={"Cache-Control": "no-store"}
+            self._events(answer, first, outputs, tools),
+            headers={"Cache-Control": "no-store"},
         )
 
     def _salt(self, asked: SamplingRequest) -> bytes:
@@ -517,15 +559,25 @@ class Handler:
             raise ApiError(400, str(error)) from None
 
     async def _events(
-        self, answer: Answer, first: Output, outputs: AsyncIterator[Output]
+        self,
+        answer: Answer,
+        first: Output,
+        outputs: AsyncIterator[Output],
+        tools: Tools,
     ) -> AsyncIterator[str]:
         """The stream. An error can only be one more event by now."""
+        calls = CallStream(tools)
+
+        def piece_of(output: Output) -> dict[str, Any] | None:
+            piece = answer.piece(output)
+            return calls.piece(piece) if piece and tools.functions else piece
+
         try:
             async with contextlib.aclosing(outputs):
-                if (piece := answer.piece(first)) is not None:
+                if (piece := piece_of(first)) is not None:
                     yield responses.event(piece)
                 async for output in outputs:
-                    if (piece := answer.piece(output)) is not None:
+                    if (piece := piece_of(output)) is not None:
                         yield responses.event(piece)
         except ApiError as error:
             self.metrics.refuse(error.status)

@@ -113,7 +113,7 @@ class ServingMetrics:
             counter.inc(total - self._seen.get(counter, 0))
             self._seen[counter] = total
         now = time.perf_counter()
-        for sequence in engine.admitted:
+        for sequence in engine.last_step.admitted:
             if not sequence.num_preemptions:
                 self.queue_time.observe(now - sequence.arrived)
         self.generation_tokens.inc(sum(len(output.tokens) for output in outputs))
@@ -126,6 +126,21 @@ class ServingMetrics:
         self.cache_usage.set(
             1 - engine.blocks.num_free_blocks / engine.blocks.num_blocks
         )
+
+    def latencies(self) -> dict[str, float]:
+        """Sums and counts since the start: of TTFT and TPOT, in seconds, and tokens."""
+        names = {
+            "ttft": "vllm:time_to_first_token_seconds",
+            "tpot": "vllm:time_per_output_token_seconds",
+        }
+        labels = {"model_name": self._model}
+        found = {
+            f"{short}_{part}": self.registry.get_sample_value(f"{name}_{part}", labels)
+            for short, name in names.items()
+            for part in ("sum", "count")
+        }
+        tokens = self.registry.get_sample_value("vllm:generation_tokens_total", labels)
+        return {**found, "generated": tokens}
 
     def text(self) -> bytes:
         """What /metrics answers."""

@@ -125,9 +125,10 @@ class StructuredOutput:
         )
         if made.is_error():
             raise ValueError(
-                f"the {structure.kind} can't be used:"
-                f" {' '.join(made.get_error().split())[:300]}"
+                f"the {structure.kind} can't be used: {_sentence(made.get_error())}"
             )
+        if structure.kind == "json_schema":
+            _check_bounds(json.loads(structure.text))
         try:
             begins = bool(self._mask(made.deep_copy()).any())
         except GenerationError as error:
@@ -189,7 +190,7 @@ class StructuredOutput:
         matcher.unsafe_compute_mask_ptr(bits.data_ptr(), 4 * self._words)
         if matcher.is_error():
             raise GenerationError(
-                f"the grammar gave up: {' '.join(matcher.get_error().split())[:200]}"
+                f"the grammar gave up: {_sentence(matcher.get_error())[:200]}"
             )
         mask = (
             (bits[:, None] >> torch.arange(32) & 1).bool().flatten()[: self.vocab_size]
@@ -199,9 +200,78 @@ class StructuredOutput:
         )  # rows past the vocabulary are no tokens
 
 
+def _sentence(error: str) -> str:
+    """llguidance's error without its own marks."""
+    words = error.replace("NoExtensionBias", "").replace("<non-verbose/>", "").split()
+    return " ".join(words)[:300] or "the grammar's library gives no reason"
+
+
+def with_ascii_digits(regex: str) -> str:
+    r"""A regular expression in which `\d` is 0 to 9, as in a JSON schema's `pattern`.
+
+    llguidance's own is any digit of Unicode. `\D` within brackets stays its opposite.
+    """
+    made: list[str] = []
+    in_class = opened = False
+    escaped = False
+    for character in regex:
+        if escaped:
+            escaped = opened = False
+            plain = {"d": "0-9"} if in_class else {"d": "[0-9]", "D": "[^0-9]"}
+            made.append(plain.get(character, "\\" + character))
+            continue
+        if character == "\\":
+            escaped = True
+            continue
+        if character == "[" and not in_class:
+            in_class = opened = True
+        elif character == "]" and in_class and not opened:
+            in_class = False
+        elif character != "^":
+            opened = False  # a bracket that closes right after the opening is a sign
+        made.append(character)
+    return "".join(made) + "\\" * escaped
+
+
+BYTES = LLTokenizer("byte")
+DATA_KEYWORDS = {"const", "enum", "default", "examples"}
+
+
+def _check_bounds(schema: object) -> None:
+    """ValueError for exclusive bounds that llguidance would let a number reach."""
+    if isinstance(schema, list):
+        for each in schema:
+            _check_bounds(each)
+    if not isinstance(schema, dict):
+        return
+    bounds = {
+        name: schema[name]
+        for name in ("exclusiveMinimum", "exclusiveMaximum")
+        if type(schema.get(name)) in (int, float)
+    }
+    kind = "integer" if schema.get("type") == "integer" else "number"
+    for name, bound in bounds.items():
+        if _accepts({"type": kind, **bounds}, json.dumps(bound)):
+            raise ValueError(
+                f"the json_schema can't be used: {name} {bound} would not be kept"
+                f" together with {bounds}; use minimum and maximum"
+            )
+    for key, value in schema.items():
+        if key not in DATA_KEYWORDS:
+            _check_bounds(value)
+
+
+def _accepts(schema: dict, text: str) -> bool:
+    matcher = LLMatcher(
+        BYTES, LLMatcher.grammar_from_json_schema(json.dumps(schema)), log_level=0
+    )
+    tokens = BYTES.tokenize_str(text)
+    return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
+
+
 def _grammar(structure: Structure) -> str:
     if structure.kind == "regex":
-        return LLMatcher.grammar_from_regex(structure.text)
+        return LLMatcher.grammar_from_regex(with_ascii_digits(structure.text))
     if structure.kind == "choice":
         return LLMatcher.grammar_from_lark(
             "start: " + " | ".join(map(json.dumps, json.loads(structure.text)))

@@ -10,11 +10,9 @@ P a piece of a prompt (or tokens computed again), d one token, s a token and dra
 waiting, x preempted, w waiting although it runs (the budget was spent), . finished.
 """
 
-import json
 from collections import deque
 from collections.abc import Iterable
 from collections.abc import Sequence as Ids
-from pathlib import Path
 
 from reference_impl.engine.block_manager import BlockManager
 from reference_impl.engine.scheduler import Step
@@ -49,13 +47,14 @@ def wasted_slots(blocks: BlockManager, running: Ids[Sequence]) -> tuple[int, int
 
 
 class Trace:
-    """Rows, one a step; each is plain data that JSON can hold."""
+    """Rows, one a step; each is plain data that JSON can hold.
+
+    Of the last `longest` steps; 0: steps are counted and nothing is remembered.
+    """
 
     def __init__(self, longest: int = 10_000):
-        if longest < 1:
-            raise ValueError(
-                f"trace_steps is {longest}: at least the last step is remembered"
-            )
+        if longest < 0:
+            raise ValueError(f"trace_steps is {longest}: give 0 or more")
         self._kept: deque[tuple] = deque(maxlen=longest)  # a server runs for months
         self.num_steps = 0
 
@@ -81,6 +80,9 @@ class Trace:
         blocks: BlockManager,
     ) -> None:
         """Remember a step. To be called after it, with the queues as they are then."""
+        if self._kept.maxlen == 0:
+            self.num_steps += 1
+            return
         self._kept.append(
             (
                 self.num_steps,
@@ -133,10 +135,6 @@ class Trace:
             "held_slots": held,
             "wasted_slots": wasted,
         }
-
-    def save(self, path: Path | str) -> None:
-        """Write the rows as JSON."""
-        Path(path).write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
 
     def draw(self) -> str:
         """The timeline of the module's docstring."""

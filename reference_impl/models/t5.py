@@ -11,7 +11,7 @@ of its own, undivided.
 Not here: span corruption (see `objectives`), generating (see `generation`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -216,6 +216,11 @@ class T5(Pretrained, nn.Module):
             else None
         )
         self._start()
+
+    def tie_as_in(self, names: Container[str]) -> None:
+        """A file of version 1.1 without an output layer has the embedding there."""
+        if self.output is not None and "lm_head.weight" not in names:
+            self.output.weight = self.embedding.weight
 
     def _start(self) -> None:
         """As released: without a scale in attention, queries start smaller by

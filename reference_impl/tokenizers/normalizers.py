@@ -19,7 +19,8 @@ But:
 - Marks are not sorted before they are dropped, as NFD of a whole text would: only
   musical notation shows it, in places that differ by one.
 - The tables are those of the running Python. `tokenizers` carries tables of Unicode 8,
-  so characters that were added later may be classed otherwise there.
+  so characters that were added later may be classed otherwise there. Its extension E
+  begins at U+2B920, BERT's and ours at U+2B820.
 """
 
 import unicodedata

@@ -14,7 +14,7 @@ memory and its shapes compared with those of the file, so that no file makes us 
 more than it brings itself.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -77,7 +77,14 @@ class Pretrained:
         weights = cls.files.part(_read_weights(folder))
         model = build(cls, config, weights, dtype=dtype, **arguments)
         load_hugging_face(model, weights)
+        model.tie_as_in(weights)
         return model.eval()
+
+    def tie_as_in(self, names: Container[str]) -> None:
+        """Make one parameter of two that a checkpoint with these names has as one.
+
+        Only for a model whose configuration does not say so.
+        """
 
 
 def model_types(config_class: type) -> tuple[str, ...]:

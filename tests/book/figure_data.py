@@ -8,6 +8,7 @@ import torch
 from course.book.pages import adapted, letters, readings
 from course.book.pages.bank_plane import bank_moves
 from course.book.pages.models import page_model, page_vocabulary
+from course.book.pages.records import record
 from course.book.review import repetition
 from reference_impl.corpora import rules
 from reference_impl.corpora.small_models import small_model
@@ -1776,6 +1777,11 @@ DATA["trace-player"] = {
     "start": [4, 2, 6],
     "choices": [[4, 8], [1, 2], [6]],
     "runs": {"4 2 6": TRACED, "8 2 6": TRACED[:3], "4 1 6": TRACED[1:], "8 1 6": TRACED[1:3]},
+}
+DATA["recorded-run"] = {
+    "task": "Which requests get tokens in the next step?",
+    "lines": record("served_load")["lines"],
+    "budgets": [8, 12, 24],
 }
 DATA["glass-gpu"] = {
     "task": "Find the first race.",

@@ -180,6 +180,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "all-to-all": {"task", "tokens", "gpus", "experts", "routers"},
     "router-choice": {"task", "block", "request", "replicas", "weight"},
     "trace-player": {"runs", "start", "requests", "choices"},
+    "recorded-run": {"task", "lines", "budgets"},
     "guess-verify": {"examples", "rules", "most", "cost"},
     "grammar-walk": {"examples", "vocabulary", "forms"},
     "judged-sentences": {"rows", "asked"},
@@ -187,6 +188,7 @@ KEYS = {  # what each figure's data must have; the formats are described in the 
     "memory-curve": {"task", "w", "goal", "start", "most"},
     "forgetting-curve": {"points", "law", "best", "start", "half"},
 }
+PARTS = {"recorded-run": ("replay",)}  # what else a figure runs, from figures/parts
 ANSWERS = {
     "model",
     "models",
@@ -272,7 +274,9 @@ def figure(name: str, data: dict, caption: str, alt: str, id: str | None = None)
 def scripts_of(name: str, with_models: bool) -> list[str]:
     """The scripts that a figure needs, below book/assets/, in the order in which they must run."""
     models = [f"models/{part}.js" for part in RUNTIME] if with_models else []
-    return [*(f"figures/kit/{part}.js" for part in KIT), *models, f"figures/{name}.js"]
+    parts = [f"figures/parts/{part}.js" for part in PARTS.get(name, ())]
+    kit = [f"figures/kit/{part}.js" for part in KIT]
+    return [*kit, *models, *parts, f"figures/{name}.js"]
 
 
 def widget_module(name: str) -> str:

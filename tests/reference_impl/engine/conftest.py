@@ -200,12 +200,17 @@ def start(tiny):
         num_speculative_tokens=0,
         tells_cached=False,
         adapters=None,
+        name="tiny",
+        page=False,
+        on_step=None,
+        trace_steps=10_000,
         **scheduler,
     ):
         config = EngineConfig(
             num_blocks,
             16,
             num_speculative_tokens=num_speculative_tokens,
+            trace_steps=trace_steps,
             scheduler=SchedulerConfig(
                 **{
                     "max_num_seqs": 16,
@@ -220,7 +225,16 @@ def start(tiny):
         )  # adapters change the model's layers
         engine = Engine(model, config, tiny.tokenizer, tiny.eos_ids, proposer, adapters)
         served = Served(
-            engine, "tiny", render_chat, encoder, "encoder", api_key, tells_cached, limits
+            engine,
+            name,
+            render_chat,
+            encoder,
+            "encoder",
+            api_key,
+            tells_cached,
+            limits,
+            page=page,
+            on_step=on_step,
         )
         listening = socket.socket()
         listening.setsockopt(

@@ -34,7 +34,7 @@ def wrong(field, value):
     ("path", "body", "param"),
     [
         *[wrong("temperature", value) for value in (-0.1, 2.1, "1", True, [1], 10**400)],
-        *[wrong("top_p", value) for value in (0, 1.5, -1)],
+        *[wrong("top_p", value) for value in (-0.1, 1.5, -1)],
         *[wrong("max_tokens", value) for value in (0, -5, 1.5, "7", 10**30)],
         *[wrong("n", value) for value in (0, 9, 10**20)],
         *[wrong("seed", value) for value in (-(2**63) - 1, 2**63, 1.5)],

@@ -169,6 +169,35 @@ def test_longest_prefix_match_admits_the_request_whose_prefix_is_cached(policy, 
     assert plan(cached_first(policy).schedule())[0][0] == first
 
 
+def shortest_first(**config):
+    """A long prompt in the queue before two short ones, and one batch slot."""
+    scheduler = make(max_num_seqs=1, max_num_batched_tokens=16, policy="sjf", **config)
+    for name, tokens in (("long", 9), ("short", 3), ("as short", 3)):
+        scheduler.add(request(name, tokens, max_tokens=1))
+    return scheduler
+
+
+def test_shortest_job_first_admits_the_shortest_prompt_and_among_equals_the_first():
+    scheduler = shortest_first()
+    order = []
+    for _ in range(3):
+        step = scheduler.schedule()
+        order += [name for name, _ in plan(step)]
+        compute(scheduler, step)
+    assert order == ["short", "as short", "long"]
+
+
+def test_patience_keeps_a_long_prompt_from_starving_behind_short_ones():
+    scheduler = shortest_first(patience=3)
+    order = []
+    for number in range(6):
+        scheduler.add(request(f"short {number}", 2, max_tokens=1))
+        step = scheduler.schedule()
+        order += [name for name, _ in plan(step)]
+        compute(scheduler, step)
+    assert order.index("long") == 5, "after the two that waited as long"
+
+
 def test_priority_comes_before_a_cached_prefix_and_a_long_queue_is_not_matched():
     scheduler = cached_first("lpm")
     scheduler.add(request("important", 9, max_tokens=1, priority=1, first_id=700))
@@ -250,7 +279,7 @@ class Machine(RuleBasedStateMachine):
     @rule(
         host=st.sampled_from([0, 6]),
         window=st.sampled_from([None, 1, 3, 5]),
-        policy=st.sampled_from(["fcfs", "lpm"]),
+        policy=st.sampled_from(["fcfs", "lpm", "sjf"]),
         prefix_index=st.sampled_from(["hash_chain", "radix_tree"]),
     )
     @precondition(lambda self: not self.requests)
@@ -336,7 +365,7 @@ TestMachine.settings = settings(max_examples=60, stateful_step_count=40, deadlin
         (EngineConfig, "block_size", -4),
         (EngineConfig, "watermark", 1.0),
         (EngineConfig, "watermark", float("nan")),
-        (EngineConfig, "trace_steps", 0),
+        (EngineConfig, "trace_steps", -1),
         (EngineConfig, "num_speculative_tokens", -1),
     ],
 )

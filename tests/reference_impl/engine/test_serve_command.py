@@ -202,9 +202,14 @@ def test_a_signal_ends_it_cleanly(ending, tiny_folder, tmp_path):
             and "Traceback" not in rest
             and rest.endswith("course serve: ended\n")
         )
-    rows = json.loads(trace.read_text())
-    assert sum(row["num_tokens"] for row in rows) >= 12 + 19
-    assert any(item["num_drafts"] for row in rows for item in row["scheduled"])
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert lines[0]["kind"] == "engine" and lines[0]["num_blocks"] == 64
+    assert [(one["prompt"], one["answer"]) for one in lines if one["kind"] == "request"] == [
+        (12, 20)
+    ]
+    tokens = [item for line in lines if line["kind"] == "step" for item in line["tokens"]]
+    assert sum(count for _, count, _, _ in tokens) >= 12 + 19
+    assert any(drafts for _, _, drafts, _ in tokens)
 
 
 @pytest.mark.parametrize(

@@ -58,10 +58,9 @@ def test_a_run_is_drawn_with_its_chunks_waits_and_preemption(served):
     ]
 
 
-def test_rows_say_what_was_found_in_the_cache_and_what_became_of_all_blocks(served, tmp_path):
-    served.trace.save(tmp_path / "trace.json")
-    rows = json.loads((tmp_path / "trace.json").read_text())
-    assert rows == list(served.trace.rows)
+def test_rows_say_what_was_found_in_the_cache_and_what_became_of_all_blocks(served):
+    rows = json.loads(json.dumps(served.trace.rows))
+    assert rows == served.trace.rows, "plain data"
     found = [
         (row["step"], item["id"], item["num_cached_tokens"])
         for row in rows
@@ -124,6 +123,13 @@ def test_only_the_last_steps_are_kept_and_keep_their_numbers():
         and trace.num_steps == 5
         and trace.last["num_free_blocks"] == 4
     )
+
+
+def test_steps_are_counted_and_not_remembered_where_none_are_kept():
+    trace, blocks = Trace(longest=0), BlockManager(4, 4)
+    for _ in range(5):
+        trace.record(Step(), [], [], [], blocks)
+    assert trace.rows == [] and trace.num_steps == 5
 
 
 def test_a_shared_block_is_held_once():

@@ -196,6 +196,25 @@ def test_what_is_neither_version_is_refused(settings):
         config_from(T5Config, {"model_type": "t5"} | settings)
 
 
+def saved(model, folder):
+    """Our model from the library's files."""
+    model.save_pretrained(folder)
+    return T5.from_pretrained(folder)
+
+
+def test_a_version_1_1_that_was_saved_with_one_matrix_is_loaded_with_one(tmp_path):
+    settings = {"vocab_size": 31, "d_model": 8, "d_kv": 3, "d_ff": 8, "num_layers": 1}
+    theirs = transformers.T5ForConditionalGeneration(
+        transformers.T5Config(**settings, **VERSION_1_1, num_heads=2)
+    )
+    tied = saved(theirs, tmp_path / "tied")
+    assert tied.output.weight is tied.embedding.weight
+    theirs.lm_head.weight = torch.nn.Parameter(torch.randn_like(theirs.lm_head.weight))
+    untied = saved(theirs, tmp_path / "untied")
+    assert untied.output.weight is not untied.embedding.weight
+    assert torch.equal(untied.output.weight, theirs.lm_head.weight)
+
+
 def test_published_files_of_version_1_1_are_read():
     old = {"model_type": "t5", "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
     new = transformers.T5Config(**VERSION_1_1).to_dict()
