@@ -23,6 +23,7 @@ PRIVATE_FOLDERS = (
     "submitted",
     "autograded",
     "report",
+    "decisions",
     STAND_INS,
     REGRADE,
 )
@@ -147,6 +148,16 @@ def attempts(root: Path) -> Path:
 def attempts_rule(root: Path) -> Path:
     """Which attempt counts."""
     return attempts(root) / "rule.json"
+
+
+def chosen_attempt(root: Path, assignment: str, student: str) -> Path:
+    """Which attempt of one student counts, where the instructor chose one."""
+    return attempts(root) / "chosen" / assignment / f"{student}.json"
+
+
+def decisions(root: Path, assignment: str) -> Path:
+    """What the instructor decided on flagged submissions of an assignment."""
+    return root / "decisions" / f"{assignment}.json"
 
 
 def report(root: Path) -> Path:

@@ -29,7 +29,7 @@ from autograder.authoring.student_notebook import Notebook
 from autograder.classroom.grade_class import grade_class
 from autograder.classroom.gradebook.course import prepare_course_root
 from autograder.grading.assignment import load_assignment
-from autograder.grading.executors.dask import Cluster
+from autograder.grading.executors.dask import DaskExecutor
 
 CLASS = 100_000
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
@@ -73,7 +73,7 @@ class Watched:
     takes for a verdict.
     """
 
-    def __init__(self, crew: Cluster):
+    def __init__(self, crew: DaskExecutor):
         self._crew, self.name = crew, crew.name
         self.ready, self.seconds, self.writer, self.begun = [], [], [], 0.0
 
@@ -86,7 +86,7 @@ class Watched:
 
     def hand_out(self, todo: object) -> None:
         self._crew.hand_out(todo)
-        at_work = sum(worker.parcel is not None for worker in self._crew._workers.values())
+        at_work = len(self._crew._sent)
         self.ready += [time.perf_counter() - self.begun] * max(0, at_work - len(self.ready))
 
     def answers(self) -> object:
@@ -144,7 +144,7 @@ def measure(students: int, workers: int) -> Watched:
                     cwd=folder,
                 )
             )
-            watched = Watched(Cluster(address))
+            watched = Watched(DaskExecutor(address))
             summary = grade_class(submitted, "01", root, root / "report", crew=watched)
         finally:
             for process in reversed(running):

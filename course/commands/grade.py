@@ -221,9 +221,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         crew = backend = None
         if args.scheduler:
-            from autograder.grading.executors.dask import Cluster
+            from autograder.grading.executors.dask import DaskExecutor
 
-            crew = Cluster(args.scheduler, args.backend or "bubblewrap", args.cold, budget=budget)
+            isolation = args.backend or "bubblewrap"
+            crew = DaskExecutor(args.scheduler, isolation, args.cold, budget=budget)
         else:
             backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
             crew = Here(args.jobs, backend, budget)

@@ -11,9 +11,10 @@ On one machine `dask scheduler`, on each that shall grade `course worker ADDRESS
 the class lies `course grade ... --dask ADDRESS`. All need this course from the same commit, with
 the same environment.
 
-It is Dask's own worker with one thread a process, so `dask worker ADDRESS --nthreads 1 --nworkers
-N`, as Dask's deployers start it, is as good. What follows `--` goes to Dask, such as --tls-ca-file,
---tls-cert and --tls-key for an ADDRESS with tls://.
+It is Dask's own worker with one thread per process, so `dask worker ADDRESS --nthreads 1
+--nworkers N` works as well, with DASK_DISTRIBUTED__WORKER__DAEMON=False in its environment. What
+follows `--` goes to Dask, such as --tls-ca-file, --tls-cert and --tls-key for an ADDRESS with
+tls://.
 
 Anyone who can reach scheduler or worker can run code here as you: keep both in a network of your
 own, or use tls://. Student code runs in sandboxes as with `course grade`; where nothing here can
@@ -68,9 +69,9 @@ def run(args: argparse.Namespace) -> int:
         ),
         flush=True,
     )
-    # Its limit on memory would pause a worker for what the judging process beside it takes, which
-    # has a limit of its own.
-    os.execv(
+    # Dask's limit on memory would pause a worker for what its grading process takes, which has a
+    # limit of its own. A nanny's worker may have such a process only if it is no daemon.
+    os.execve(
         sys.executable,
         [
             sys.executable,
@@ -87,4 +88,5 @@ def run(args: argparse.Namespace) -> int:
             "--no-dashboard",
             *args.dask,
         ],
+        os.environ | {"DASK_DISTRIBUTED__WORKER__DAEMON": "False"},
     )

@@ -118,7 +118,7 @@ def exercise_points(
     earned = {result["exercise"]: result["earned"] for result in verdict.results}
     points = {}
     for id, one in assignment.exercises.items():
-        cell = _cell(id, one.kind)
+        cell = grade_cell(id, one.kind)
         if graded.points.get(cell) is not None:
             points[id] = graded.points[cell]
         else:
@@ -138,7 +138,7 @@ def too_many(points: dict[str, float | None], assignment: Assignment) -> list[st
     ]
 
 
-def _cell(id: str, kind: str) -> str:
+def grade_cell(id: str, kind: str) -> str:
     """The grade id under which the gradebook has the points of an exercise."""
     short = id.split(".", 1)[1]
     return short if kind == "manual" else f"{short}-check"
@@ -150,7 +150,7 @@ def extra_credit(points: dict[str, float | None], graded: HandGrades) -> dict[st
     As with nbgrader, it counts where the points are decided.
     """
     given = {
-        id: sum(graded.extra.get(_cell(id, kind), 0.0) for kind in ("manual", "checked"))
+        id: sum(graded.extra.get(grade_cell(id, kind), 0.0) for kind in ("manual", "checked"))
         for id, one in points.items()
         if one is not None
     }
@@ -317,7 +317,7 @@ def waiting_answers(
 def looks_again(id: str, graded: HandGrades | None) -> bool:
     """Whether the points by hand of an exercise were given before its work was stored anew."""
     return graded is not None and any(
-        _cell(id, kind) in graded.again for kind in ("manual", "checked")
+        grade_cell(id, kind) in graded.again for kind in ("manual", "checked")
     )
 
 

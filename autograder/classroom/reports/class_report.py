@@ -51,11 +51,28 @@ def write_report(
     progress: str = "",
     anew: str = "",
 ) -> Path:
-    """Write the page and return its path. Links lead to the feedback pages, relative to the page.
+    """Write the page and return its path; see `report_page`."""
+    page = report_page(path, rows, assignment, course_root, left_out, progress, anew)
+    write_whole(path, page, OWNER_ONLY)
+    return path
 
-    left_out: entries of what was handed over that are nobody's submission, with the reason.
-    progress: the name of the page over all assignments, beside this one, if there is one. anew:
-    what was lost with the gradebook, see absent.py.
+
+def report_page(
+    path: Path,
+    rows: Rows,
+    assignment: Assignment,
+    course_root: Path,
+    left_out: dict[str, str] | None = None,
+    progress: str = "",
+    anew: str = "",
+    desk: dict | None = None,
+) -> str:
+    """Return the page at `path`. Links lead to the feedback pages, relative to the page.
+
+    desk: what the served page has beyond the file, see decisions/server.py. left_out: entries of
+    what was handed over that are nobody's submission, with the reason. progress: the name of the
+    page over all assignments, next to this one, if there is one. anew: what was lost with the
+    gradebook, see absent.py.
     """
     rows = sorted(rows, key=lambda row: row[0].student)
     tables = [_student(verdict, graded, assignment, path, course_root) for verdict, graded in rows]
@@ -64,8 +81,9 @@ def write_report(
     earned = [sum(result["earned"] for result in verdict.results) for verdict in read]
     items = item_analysis(read)
     links = {verdict.student: table["link"] for table, (verdict, _) in zip(tables, rows)}
-    page = render(
+    return render(
         "report.html.j2",
+        desk=desk,
         title=assignment_title(assignment),
         rows=tables,
         examples=examples_column(course_root, assignment.name),
@@ -108,8 +126,6 @@ def write_report(
             if verdict.borrowed
         ],
     )
-    write_whole(path, page, OWNER_ONLY)
-    return path
 
 
 def figures(rows: Rows, assignment: Assignment, left_out: dict[str, str] | None = None) -> dict:

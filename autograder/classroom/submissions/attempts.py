@@ -24,6 +24,7 @@ from traitlets.config import Config
 from autograder import course_layout
 from autograder.classroom.gradebook.course import hash_of, open_gradebook
 from autograder.classroom.gradebook.deadlines import taken_off
+from autograder.classroom.submissions.chosen_attempt import chosen
 from autograder.classroom.submissions.metadata import from_note, note_of, notes
 from autograder.common.atomic_files import write_whole, writing
 from autograder.common.errors import CourseError
@@ -41,6 +42,7 @@ OLDER = (
     "What was handed over now is an earlier hand-in, and a later one counts. If it was handed in"
     " once more, hand it over with its time, in a timestamp.txt beside it."
 )
+CHOSEN = "What was handed over now does not count: the instructor chose another attempt."
 ELSEWHERE = "The hand-in that counts has no answer here, and hand-in {} has one: read it in {}."
 Judge = Callable[[list[Submission], Path], object]
 
@@ -178,29 +180,35 @@ def counted(
     }
     if rule(course_root) == "last":
         return [
-            _in_place_of(one, newest(several[one.student])) if one.student in several else one
+            _in_place_of(one, course_root, assignment, several[one.student])
+            if one.student in several
+            else one
             for one in submissions
         ]
     for number in sorted({number for found in several.values() for number in found}):
         folder = journal_of(journals, number)
         share_secret(journals, folder)
         judge([found[number] for found in several.values() if number in found], folder)
-    chosen = {
+    best = {
         verdict.student: number
         for number, verdict in _choices(several, assignment, course_root, config, journals)
     }
     return [
-        several[one.student][chosen[one.student]] if one.student in chosen else one
+        several[one.student][best[one.student]] if one.student in best else one
         for one in submissions
     ]
 
 
-def _in_place_of(now: Submission, newest: Submission) -> Submission:
-    """The newest with the name that was handed over now, and with a note where what was handed over
-    is an older one.
+def _in_place_of(
+    now: Submission, course_root: Path, assignment: Assignment, found: dict[int, Submission]
+) -> Submission:
+    """The attempt that counts, with the name that was handed over now, and with a note where what
+    was handed over is another one.
     """
-    older = _hash(now) != hash_of(newest.path)
-    return replace(newest, name=now.name, notes=(*newest.notes, *([OLDER] * older)))
+    counts = counting(course_root, assignment, now.student, found)
+    other = _hash(now) != hash_of(counts.path)
+    note = OLDER if chosen(course_root, assignment.name, now.student) not in found else CHOSEN
+    return replace(counts, name=now.name, notes=(*counts.notes, *([note] * other)))
 
 
 def newest(found: dict[int, Submission]) -> Submission:
@@ -211,6 +219,13 @@ def newest(found: dict[int, Submission]) -> Submission:
     return found[
         max(found, key=lambda number: (parse_utc(found[number].timestamp) if timed else 0, number))
     ]
+
+
+def counting(
+    course_root: Path, assignment: Assignment, student: str, found: dict[int, Submission]
+) -> Submission:
+    """Return the attempt that counts under "last": the one that was chosen, else the newest."""
+    return found.get(chosen(course_root, assignment.name, student)) or newest(found)
 
 
 def settle(course_root: Path, assignment: Assignment, config: Config) -> list[Verdict]:
@@ -273,22 +288,24 @@ def _choices(
             if len(judged) < len(found):
                 continue  # one of them is not judged yet: the record stays as it is
             rows = [_row(number, verdict, off) for number, verdict in judged.items()]
+            by_hand = chosen(course_root, assignment.name, student)
             best = max(
                 rows,
                 key=lambda row: (
+                    row["number"] == by_hand,  # noqa: B023
                     row["earned"] is not None,
                     (row["earned"] or 0) - row["taken_off"],
                     row["number"],
                 ),
             )
             best["counts"] = True
-            chosen = judged[best["number"]]
-            asked = _answered_elsewhere(chosen, judged, assignment)
+            best_one = judged[best["number"]]
+            asked = _answered_elsewhere(best_one, judged, assignment)
             verdict = replace(
-                chosen,
+                best_one,
                 hand_ins=rows,
                 human=[
-                    *(one for one in chosen.human if one["exercise"] not in asked),
+                    *(one for one in best_one.human if one["exercise"] not in asked),
                     *asked.values(),
                 ],
             )

@@ -8,7 +8,7 @@ before it judged the first.
 from pathlib import Path
 
 from autograder.classroom.gradebook.course import hash_of
-from autograder.classroom.submissions.attempts import journal_of, kept, newest, rule
+from autograder.classroom.submissions.attempts import counting, journal_of, kept, rule
 from autograder.grading.assignment import Assignment
 from autograder.grading.grade import Verdict, record_path
 from autograder.grading.intake.discovery import Submission
@@ -39,9 +39,8 @@ def unjudged(course_root: Path, assignment: Assignment, verdict: Verdict) -> str
             ).exists()
         ]
         return OTHERS.format(assignment.number) if left else ""
-    return (
-        NEWER.format(assignment.number) if hash_of(newest(found).path) != verdict.submission else ""
-    )
+    counts = counting(course_root, assignment, verdict.student, found)
+    return NEWER.format(assignment.number) if hash_of(counts.path) != verdict.submission else ""
 
 
 def kept_copy(course_root: Path, assignment: Assignment, verdict: Verdict) -> Submission | None:

@@ -1,71 +1,53 @@
-"""Judge on other machines: the crew of `course grade --dask`, workers of Dask that run this course
-too.
+"""Grade on other machines: Dask's executor, with the workers of a scheduler.
 
-One writer, the command, owns journal and gradebook; a worker gets one submission at a time and
-keeps nothing. Each worker is greeted first: who has other checks, versions or no isolation refuses
-in words and gets nothing. A submission whose worker dies or loses its net is tried on another once,
-as here (schedule.py). The scheduler's end ends the run, and what was graded is kept. What travels:
-parcels.py. Who speaks with Dask: link.py.
+One process, the command, owns records and gradebook. Dask's client runs in a second one
+(`_submit_all`): it has threads, and a process with threads must not fork. Each task is
+`grade_there`, which grades one submission in the local executor of the worker's machine. Dask
+chooses the worker, and gives a task to another one when its worker dies.
 """
 
 import contextlib
+import functools
 import json
+import logging
+import multiprocessing
 import os
-import select
-import subprocess
+import signal
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import Future
 from importlib.util import find_spec
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from autograder.common.error_boundary import Guard
 from autograder.common.errors import CourseError, MachineError
 from autograder.grading.assignment import Assignment, course_secret
-from autograder.grading.executors import messages as parcels
-from autograder.grading.executors.local import LOOK_EVERY, patience
+from autograder.grading.executors import messages
+from autograder.grading.executors.dask_worker import grade_there
+from autograder.grading.executors.local import LOOK_EVERY
 from autograder.grading.grade import BUDGET_SECONDS, Verdict, undecided
 from autograder.grading.intake.discovery import Submission
 from autograder.grading.notebook.parse import IntakeError
 from autograder.grading.seeds import Seeds
 
+CONNECT = 10.0  # seconds to wait for a scheduler's first answer
 KEPT = "What was graded is kept; run the same command again"
+LOST = "Every worker that was given this submission died while grading it."
 MISSING = (
     "--dask needs the package `distributed`, which is not installed here: run `make setup`, or "
     "`.venv/bin/pip install -e '.[cluster]'` in the course's folder"
 )
-THREADS = (
-    "it was started with {} threads and needs exactly one: use `course worker`, or `--nthreads 1`"
-    " and more of `--nworkers`"
-)
-UNABLE = (
-    "it cannot run this course ({}): install the course there, from the same commit, and start it"
-    " with `course worker`"
-)
 
 
-@dataclass
-class Distant:
-    """A worker on another machine.
+class DaskExecutor:
+    """The crew (see `local.Crew`) behind the Dask scheduler at `address`.
 
-    state: "greeted", "ready", "out", "gone". at: the request that it is at, by number.
-    """
-
-    state: str = "greeted"
-    at: int = 0
-    since: float = 0.0
-    parcel: parcels.Parcel | None = None
-
-
-class Cluster:
-    """The crew behind a Dask scheduler at `address`.
-
-    Raises CourseError when `distributed` is not installed.
-
-    isolation: the backend that every worker must use, and `cold`: see choose_backend. budget: see
-    schedule.Crew. note: takes a line for people about workers that are waited for or left out.
+    isolation: the backend that every worker must use, and `cold`: see `choose_backend`. note:
+    takes a line for people. Raises CourseError when `distributed` is not installed.
     """
 
     def __init__(
@@ -80,81 +62,52 @@ class Cluster:
             raise CourseError(MISSING)
         if isolation == "process":
             raise CourseError(
-                "--dask with --backend process: other machines judge with isolation or not at all"
+                "--dask with --backend process: other machines grade with isolation or not at all"
             )
-        self.address, self.name, self.budget, self._cold, self._note = (
-            address,
-            isolation,
-            budget,
-            cold,
-            note,
-        )
-        # The worker has its own patience, and may be at another command's submission first.
-        self._longest = 2 * patience(budget) + 120.0
-        self._link: subprocess.Popen | None = None
-        self._workers: dict[str, Distant] = {}
-        self._decided: list[tuple[Submission, Verdict]] = []
-        self._back: deque[Submission] = (
-            deque()
-        )  # from workers that did not begin: no sign against the submission
+        self.address, self.name, self.budget = address, isolation, budget
+        self._cold, self._note = cold, note
+        self._process: multiprocessing.Process | None = None
 
     def begin(self, assignment: Assignment, course_root: Path, count: int) -> None:
-        """See schedule.Crew."""
-        self._assignment, self._most = assignment, count
+        """See Crew."""
+        self._assignment = assignment
         self._secret, self._guard = course_secret(course_root), Guard(course_root)
-        self._terms = parcels.terms(assignment, self.name, self._cold, self.budget)
-        self._heard = bytearray()
-        self._out: dict[str, str] = {}  # workers that are given nothing any more, with the reason
-        self._threads: dict[str, int] = {}  # who is there, as the scheduler says
-        self._number = 0
-        self._waiting = False
-        self._link = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "autograder.grading.executors.dask_link",
-                self.address,
-                str(os.getpid()),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
+        self._terms = messages.terms(assignment, self.name, self._cold, self.budget)
+        self._number, self._waiting = 0, False
+        self._workers: set[str] = set()
+        self._refused: dict[str, str] = {}  # workers that get nothing more, with the reason
+        self._sent: dict[int, tuple[messages.Parcel, set[str]]] = {}
+        self._decided: list[tuple[Submission, Verdict]] = []
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_submit_all, args=(theirs, self.address, os.getpid()), daemon=True
         )
+        self._process.start()
+        theirs.close()
 
     def busy(self) -> bool:
-        """See schedule.Crew."""
-        return bool(self._decided or self._back) or any(
-            worker.parcel for worker in self._workers.values()
-        )
+        """See Crew."""
+        return bool(self._process and (self._decided or self._sent))
 
     def hand_out(self, todo: deque[Submission]) -> None:
-        """See schedule.Crew. What cannot be read is decided here and sent to nobody."""
-        for address, worker in self._workers.items():
-            while worker.state == "ready" and worker.parcel is None and (self._back or todo):
-                submission = (self._back or todo).popleft()
-                made = self._guard.run(
-                    submission.student,
-                    "reading what was handed in",
-                    lambda: self._packed(submission),
-                )  # noqa: B023
-                if isinstance(made, parcels.Parcel):
-                    worker.parcel = made
-                    self._send(address, worker, made.task())
-                else:
-                    self._decided.append(
-                        (
-                            submission,
-                            made
-                            or undecided(
-                                submission,
-                                self._assignment,
-                                self._guard.troubles[submission.student],
-                            ),
-                        )
-                    )
+        """See Crew. One that cannot be read is decided here and not sent."""
+        while todo and len(self._sent) < len(self._workers - self._refused.keys()):
+            submission = todo.popleft()
+            parcel = self._guard.run(
+                submission.student,
+                "reading what was submitted",
+                functools.partial(self._packed, submission),
+            )
+            if isinstance(parcel, messages.Parcel):
+                self._send(parcel)
+            else:
+                trouble = self._guard.troubles.get(submission.student, "")
+                verdict = parcel or undecided(submission, self._assignment, trouble)
+                self._decided.append((submission, verdict))
 
     def answers(self) -> Iterator[tuple[Submission, Verdict | None]]:
-        """See schedule.Crew.
+        """See Crew.
 
         Raises MachineError when the scheduler is gone or every worker that is there refuses.
         """
@@ -167,154 +120,142 @@ class Cluster:
                     f" {self.address}` on each machine"
                 )
             if "workers" in message:
-                self._threads = message["workers"]
-                continue
-            address = next(
-                (one for one, worker in self._workers.items() if worker.at == message["id"]), None
-            )
-            if address is None:
-                continue  # it was given up, and answers after all
-            worker = self._workers[address]
-            parcel, worker.parcel, worker.at = worker.parcel, None, 0
-            verdict, counts = self._understood(message, address, worker, parcel)
-            if parcel and (verdict or counts):
-                yield parcel.submission, verdict
-            elif parcel:
-                self._back.append(parcel.submission)
-        yield from self._silent()
-        self._who_is_there()
-        if all(worker.state == "out" for worker in self._workers.values()):
-            if self._workers:
-                reasons = "; ".join(
-                    f"{address}: {self._out[address]}" for address in list(self._workers)[:4]
-                )
-                raise MachineError(
-                    f"no worker at {self.address} can go on. {reasons}. {KEPT} when that is mended"
-                )
-            if not self._waiting:
-                self._note(
-                    f"waiting for a worker at {self.address}: `course worker {self.address}`"
-                    " starts one"
-                )
-            self._waiting = True
+                self._workers = set(message["workers"])
+                self._send_again()
+            elif message["id"] in self._sent:
+                yield from self._answered(message)
+        self._check_workers()
 
     def close(self) -> None:
-        """See schedule.Crew. What workers are at is dropped when they are done."""
-        if self._link:
-            self._link.kill()
-            self._link.wait()
-            with contextlib.suppress(OSError):  # what it did not take any more
-                self._link.stdin.close()
-            self._link.stdout.close()
-        self._workers.clear()
-        self._decided.clear()
-        self._back.clear()
+        """See Crew. Tasks that run are dropped when they are done."""
+        if self._process:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+        self._process = None
 
-    def _packed(self, submission: Submission) -> parcels.Parcel | Verdict:
+    def _packed(self, submission: Submission) -> messages.Parcel | Verdict:
         try:
-            return parcels.packed(
+            return messages.packed(
                 submission, Seeds.drawn(self._assignment, submission.student, self._secret)
             )
         except IntakeError as problem:
-            return parcels.unreadable(submission, self._assignment, problem)
+            return messages.unreadable(submission, self._assignment, problem)
 
-    def _send(self, address: str, worker: Distant, task: dict | None) -> None:
+    def _send(self, parcel: messages.Parcel) -> None:
+        """Submit a task. Once a worker has refused, name those that may run it."""
         self._number += 1
-        worker.at, worker.since = self._number, time.monotonic()
-        order = {"to": address, "id": self._number, "request": {"terms": self._terms, "task": task}}
-        with contextlib.suppress(OSError):  # the link is gone; `_news` says so
-            self._link.stdin.write(parcels.line(order))
-            self._link.stdin.flush()
+        chosen = self._workers - self._refused.keys() if self._refused else set()
+        self._sent[self._number] = parcel, chosen
+        order = {"id": self._number, "workers": sorted(chosen)}
+        with contextlib.suppress(OSError):  # the process is gone; `_news` says so
+            self._pipe.send_bytes(json.dumps(order).encode())
+            self._pipe.send_bytes(messages.request(self._terms, parcel.sent))
 
-    def _who_is_there(self) -> None:
-        """Forget those who left, unless their answer is still to come; greet who is new, as many as
-        there is work for.
-        """
-        for address in [
-            one
-            for one, worker in self._workers.items()
-            if one not in self._threads and not worker.at
-        ]:
-            del self._workers[address]
-        for address, threads in self._threads.items():
-            if (
-                address not in self._workers
-                and sum(worker.state != "out" for worker in self._workers.values()) < self._most
-            ):
-                self._waiting = False
-                worker = self._workers[address] = Distant()
-                if threads != 1:
-                    self._leave_out(address, worker, THREADS.format(threads))
-                else:
-                    self._send(address, worker, None)
+    def _send_again(self) -> None:
+        """Submit a task once more when every worker that may run it has left."""
+        for number, (parcel, chosen) in list(self._sent.items()):
+            if chosen and not chosen & self._workers and self._workers - self._refused.keys():
+                del self._sent[number]
+                self._send(parcel)
 
-    def _understood(
-        self, message: dict, address: str, worker: Distant, parcel: parcels.Parcel | None
-    ) -> tuple[Verdict | None, bool]:
-        """The verdict in a worker's answer, or None and whether that counts as a failure over the
-        submission.
-        """
+    def _answered(self, message: dict) -> Iterator[tuple[Submission, Verdict | None]]:
+        parcel, _ = self._sent.pop(message["id"])
         if "lost" in message:
-            worker.state = "gone"
-            self._threads.pop(address, None)
-            self._note(f"{address}: {message['lost']}")
-            return None, True
-        try:
-            answer = json.loads(message.get("answer", "null"))
-        except (ValueError, RecursionError):
-            answer = None
-        if not isinstance(answer, dict):
-            answer = (
-                {"refused": UNABLE.format(message["unable"])}
-                if "unable" in message
-                else {"refused": "it answers no JSON"}
-            )
-        if "verdict" in answer and parcel:
-            try:
-                return parcels.opened(answer["verdict"], parcel, self._assignment, self.name), True
-            except parcels.BadAnswer as error:
-                self._leave_out(
-                    address, worker, f"it sent back what is no verdict on what it was sent: {error}"
-                )
-                return None, True
+            self._note(f"{self.address}: {message['lost']}")
+            yield parcel.submission, undecided(parcel.submission, self._assignment, LOST)
+            return
+        answer, worker = message["answer"], message["answer"]["worker"]
         if "died" in answer:
-            self._note(f"{address}: {answer['died']}")
-            if not parcel:
-                self._leave_out(address, worker, str(answer["died"]))
-            return None, True
-        if "ready" in answer and not parcel:
-            worker.state = "ready"
-        else:
-            self._leave_out(
-                address,
-                worker,
-                str(
-                    answer.get("refused") or answer.get("machine") or "it answers another question"
-                )[:600],
+            self._note(f"{worker}: {answer['died']}")
+            yield parcel.submission, None
+            return
+        reason = str(answer.get("refused", ""))
+        if "verdict" in answer:
+            try:
+                isolation = self.name
+                yield (
+                    parcel.submission,
+                    messages.opened(answer["verdict"], parcel, self._assignment, isolation),
+                )
+                return
+            except messages.BadAnswer as error:
+                reason = f"its answer is not a result for what it was sent: {error}"
+        self._refused[worker] = reason
+        self._note(f"{worker} gets nothing more: {reason}")
+        self._send(parcel)
+
+    def _check_workers(self) -> None:
+        if self._workers - self._refused.keys():
+            self._waiting = False
+        elif self._workers:
+            reasons = [f"{one}: {self._refused[one]}" for one in sorted(self._workers)[:4]]
+            raise MachineError(
+                f"no worker at {self.address} can grade. {'; '.join(reasons)}. {KEPT} when that is"
+                " fixed"
             )
-        return None, False
-
-    def _leave_out(self, address: str, worker: Distant, reason: str) -> None:
-        worker.state, self._out[address] = "out", reason
-        self._note(f"{address} gets nothing more: {reason}")
-
-    def _silent(self) -> Iterator[tuple[Submission, Verdict | None]]:
-        """Give up whoever has been silent for too long."""
-        for address, worker in self._workers.items():
-            if worker.at and time.monotonic() - worker.since > self._longest:
-                parcel, worker.parcel, worker.at = worker.parcel, None, 0
-                self._leave_out(address, worker, f"it was silent for more than {self._longest:g} s")
-                if parcel:
-                    yield parcel.submission, None
+        elif not self._waiting:
+            self._waiting = True
+            self._note(
+                f"waiting for a worker at {self.address}: `course worker {self.address}` starts one"
+            )
 
     def _news(self) -> list[dict]:
-        """What the link has said since; waits for a first word, but not for ever."""
-        pipe, found = self._link.stdout.fileno(), []
-        if select.select([pipe], [], [], LOOK_EVERY)[0]:
-            piece = os.read(pipe, 1 << 20)
-            if not piece:
-                raise MachineError(f"the process that speaks with {self.address} ended. {KEPT}")
-            self._heard += piece
-            *whole, rest = self._heard.split(b"\n")
-            self._heard, found = bytearray(rest), [json.loads(one) for one in whole]
+        """Return the messages since the last call; wait LOOK_EVERY seconds for a first one."""
+        found = []
+        try:
+            while self._pipe.poll(0 if found else LOOK_EVERY):
+                found.append(json.loads(self._pipe.recv_bytes(2 * messages.MAX_ANSWER)))
+        except (EOFError, OSError):
+            if not found:
+                raise MachineError(f"Dask's client for {self.address} ended. {KEPT}") from None
         return found
+
+
+def _submit_all(pipe: Connection, address: str, parent: int) -> None:
+    """Submit what the command sends to Dask's executor, and send back what becomes of it."""
+    from distributed import Client
+
+    from autograder.sandbox.monitor.lifetime import die_with
+
+    die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command, which ends us
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    sending, known = threading.Lock(), None
+
+    def say(message: dict) -> None:
+        with sending, contextlib.suppress(OSError):
+            pipe.send_bytes(json.dumps(message).encode())
+
+    try:
+        client = Client(address, set_as_default=False, timeout=CONNECT)
+    except Exception as error:  # whatever Dask raises for an address, a certificate, a version
+        problem = f"{type(error).__name__}: {str(error)[:300]}"
+        return say({"gone": f"no Dask scheduler answers at {address} ({problem})"})
+    executor = client.get_executor(pure=False)
+    with contextlib.suppress(EOFError, OSError):  # the command or the scheduler is gone
+        while client.status == "running":
+            if (workers := sorted(client.ncores())) != known:
+                known = workers
+                say({"workers": workers})
+            until = time.monotonic() + LOOK_EVERY / 4
+            while pipe.poll(max(0.0, until - time.monotonic())):
+                order, request = json.loads(pipe.recv_bytes()), pipe.recv_bytes()
+                chosen = {"workers": order["workers"]} if order["workers"] else {}
+                future = executor.submit(grade_there, request, **chosen)
+                future.add_done_callback(functools.partial(_report, say, order["id"]))
+    say({"gone": f"the connection to the Dask scheduler at {address} is lost"})
+
+
+def _report(say: Callable[[dict], None], number: int, future: Future) -> None:
+    """Send what became of a task; nothing of one that was canceled, with its scheduler."""
+    if future.cancelled():
+        return
+    error = future.exception()
+    if error is None:
+        say({"id": number, "answer": json.loads(future.result())})
+    elif type(error).__name__ == "KilledWorker":
+        say({"id": number, "lost": "the workers that were given a submission died"})
+    else:  # Dask could not run `grade_there`
+        problem = f"{type(error).__name__}: {str(error)[:300]}"
+        say({"gone": f"a worker cannot run this course ({problem}); install the same commit there"})

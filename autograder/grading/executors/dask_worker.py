@@ -1,103 +1,82 @@
-"""What runs inside a worker of Dask: `serve`, which hands a request to the judging process beside
-it.
-
-The worker has many threads and Dask's own life; the judge (judge.py) has one thread and a sandbox
-pool, is one process a worker, and is replaced when it dies, grows too large, is silent for too long
-or is asked about another assignment. A request and an answer are bytes of JSON. Nothing here
-raises: an exception would be pickled and put into Dask's logs.
+"""What a Dask worker runs: `grade_there`, one submission at a time, in a local executor with one
+process, which has its own limits and is replaced when it dies.
 """
 
 import json
+import multiprocessing
 import os
-import select
-import subprocess
-import sys
+import tempfile
 import threading
-import time
+from collections import deque
+from pathlib import Path
 
-from autograder.grading.executors.local import LOOK_EVERY, WORKER_MEMORY, patience
-from autograder.grading.executors.messages import MAX_ANSWER, line
-from autograder.grading.grade import BUDGET_SECONDS
-from autograder.sandbox.monitor.procfs import resident
+from autograder.common.errors import CourseError
+from autograder.grading.assignment import load_assignment
+from autograder.grading.executors import messages
+from autograder.grading.executors.local import Here
+from autograder.grading.grade import Verdict
+from autograder.sandbox import choose_backend
 
-JUDGE = [sys.executable, "-m", "autograder.grading.executors.worker_process"]
-
-
-class Judge:
-    """The judging process and the terms that it was started with."""
-
-    def __init__(self, terms: dict):
-        self.terms = terms
-        self._process = subprocess.Popen(
-            [*JUDGE, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-
-    def ask(self, request: dict) -> dict | None:
-        """Its answer; None when it died, grew too large or was silent: then it is ended."""
-        try:
-            self._process.stdin.write(line(request))
-            self._process.stdin.flush()
-            return self._answer()
-        except (OSError, ValueError):
-            self.end()
-            return None
-
-    def _answer(self) -> dict | None:
-        data, pipe, until = (
-            bytearray(),
-            self._process.stdout.fileno(),
-            time.monotonic() + patience(self.terms.get("budget", BUDGET_SECONDS)),
-        )
-        while not data.endswith(b"\n"):
-            heard = select.select([pipe], [], [], LOOK_EVERY)[0]
-            piece = os.read(pipe, 1 << 20) if heard else b""
-            data += piece
-            if (
-                heard
-                and not piece
-                or len(data) > MAX_ANSWER
-                or time.monotonic() > until
-                or resident(self._process.pid) > WORKER_MEMORY
-            ):
-                self.end()
-                return None
-        return json.loads(data)
-
-    def end(self) -> None:
-        """End it, whatever it is at; its sandboxes go with it."""
-        self._process.kill()
-        self._process.wait()
-        self._process.stdin.close()
-        self._process.stdout.close()
-
+OTHER = "it has another course than the command: {}. Bring both to the same commit and environment"
+NANNY = (
+    "its nanny started it as a daemon, which may have no child: start it with `course worker`, or"
+    " set DASK_DISTRIBUTED__WORKER__DAEMON=False"
+)
 
 _ONE_AT_A_TIME = threading.Lock()
-_JUDGES: list[Judge] = []  # the one of this worker, or none yet
+# Of this worker, at most one: the terms, its local executor, and that one's folder for logs.
+_CREWS: list[tuple[dict, Here, tempfile.TemporaryDirectory]] = []
 
 
-def serve(request: bytes) -> bytes:
-    """Answer a request, {"terms": ..., "task": ... or None}, as JSON.
+def grade_there(request: bytes) -> bytes:
+    """Grade one submission on a worker; return JSON with a verdict, or why there is none."""
+    from distributed import get_worker
 
-    The answer is one of {"ready"}, {"refused": words}, {"machine": words}, {"died": words} and
-    {"verdict": ...}.
-    """
+    asked, answer = json.loads(request), {}
     with _ONE_AT_A_TIME:
-        asked = json.loads(request)
-        if _JUDGES and _JUDGES[0].terms != asked["terms"]:
-            _JUDGES.pop().end()
-        answer = {"ready": True}
-        if not _JUDGES:
-            judge = Judge(asked["terms"])
-            answer = judge.ask(asked["terms"])
-            if answer and "ready" in answer:
-                _JUDGES.append(judge)
-            elif answer:
-                judge.end()
-        if _JUDGES and asked["task"]:
-            answer = _JUDGES[0].ask(asked["task"])
-        if answer is None:
-            _JUDGES.clear()
-        return line(
-            answer
-            or {"died": "the judging process ended, grew too large or was silent for too long"}
-        )
+        try:
+            verdict = _graded(_crew(asked["terms"]), messages.unpacked(asked["task"]))
+            answer = {"verdict": verdict.to_json()} if verdict else {"died": "its process died"}
+        except CourseError as error:  # MachineError too: this machine cannot grade
+            _let_go()
+            answer = {"refused": str(error)}
+        except BaseException:
+            _let_go()  # it may be half begun
+            raise
+    answer["worker"] = get_worker().address
+    return json.dumps(answer, allow_nan=False).encode()
+
+
+def _graded(crew: Here, sent: messages.Sent) -> Verdict | None:
+    """Return the result, or None when the process died; that of the known notebooks comes first."""
+    crew.hand_out(deque([sent]))
+    found = []
+    while crew.busy():
+        found += [verdict for _, verdict in crew.answers()]
+    return found[0]
+
+
+def _crew(wanted: dict) -> Here:
+    """Return this worker's local executor, started for these terms. Raises CourseError."""
+    if _CREWS and _CREWS[0][0] == wanted:
+        return _CREWS[0][1]
+    _let_go()
+    if multiprocessing.current_process().daemon:
+        raise CourseError(NANNY)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    assignment = load_assignment(wanted["assignment"])
+    backend = choose_backend(wanted["isolation"], cold=wanted["cold"])
+    mine = messages.terms(assignment, backend.name, wanted["cold"], wanted.get("budget"))
+    if differing := messages.differences(wanted, mine):
+        raise CourseError(OTHER.format("; ".join(differing)))
+    crew = Here(1, backend, wanted["budget"])
+    _CREWS.append((wanted, crew, tempfile.TemporaryDirectory(prefix="word2serve-worker-")))
+    crew.begin(assignment, Path(_CREWS[0][2].name), 1)
+    return crew
+
+
+def _let_go() -> None:
+    while _CREWS:
+        _, crew, folder = _CREWS.pop()
+        crew.close()
+        folder.cleanup()

@@ -24,6 +24,7 @@ from typing import Protocol
 from autograder.common.error_boundary import Guard
 from autograder.common.errors import MachineError
 from autograder.grading.assignment import Assignment, course_secret, load_assignment
+from autograder.grading.executors.messages import Sent
 from autograder.grading.grade import (
     BUDGET_SECONDS,
     Verdict,
@@ -72,7 +73,7 @@ def patience(budget: float) -> float:
 
 
 class Crew(Protocol):
-    """Who judges: processes here (Here), or workers on other machines (cluster.Cluster).
+    """Who judges: processes here (Here), or workers on other machines (dask.DaskExecutor).
 
     name: of the isolation. budget: seconds that one submission may use, see
     sandbox/monitor/time_account.py.
@@ -379,7 +380,7 @@ def _work(
                 return
             # The next sandbox starts while this submission is judged.
             pool.ahead = 1 if more else 0
-            if isinstance(submission, KnownNotebook):
+            if isinstance(submission, Sent):
                 grade = functools.partial(submission.grade, loaded, pool, budget, child)
             else:
                 grade = functools.partial(

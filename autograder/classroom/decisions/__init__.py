@@ -1,0 +1,1 @@
+"""Decisions of the instructor on flagged submissions: recorded, applied, undone, and served."""
