@@ -849,8 +849,8 @@ def maxsim(queries: Float[Tensor, "A M C"], query_mask: Bool[Tensor, "A M"], tex
     ### BEGIN SOLUTION
     queries, texts = torch.nn.functional.normalize(queries, dim=-1), torch.nn.functional.normalize(texts, dim=-1)
     cosines = torch.einsum("amc,btc->abmt", queries, texts)
-    best = cosines.masked_fill(~text_mask[None, :, None], -torch.inf).amax(-1)        # (A, B, M)
-    return best.masked_fill(~query_mask[:, None], 0).sum(-1)
+    matches = torch.where(text_mask[None, :, None], cosines, -torch.inf).amax(-1)        # (A, B, M)
+    return (matches * query_mask[:, None]).sum(-1)
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "maxsim-check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
