@@ -16,12 +16,12 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from sqlalchemy import URL, Engine, create_engine, delete, event, select, text
+from sqlalchemy import URL, Engine, create_engine, delete, event, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.pool import NullPool
@@ -182,6 +182,22 @@ def remove_result(course_root: Path, assignment: str, student: str, keep_as: str
         session.commit()
 
 
+def remove_student(course_root: Path, assignment: str, student: str) -> int:
+    """Remove all that is stored of one student's work; returns how many results that were."""
+    path = course_layout.results(course_root)
+    if not _is_there(path):
+        return 0
+    with _session(path, writes=True) as session:
+        found = 0
+        for table in (EventRow, ResultRow):
+            removed = session.execute(
+                delete(table).where(table.assignment == assignment, table.student == student)
+            )
+            found = removed.rowcount
+        session.commit()
+    return found
+
+
 def add_event(course_root: Path, assignment: str, student: str, kind: str, detail: object) -> None:
     """Keep something for a report."""
     with _session(_where(course_root).path, writes=True) as session:
@@ -226,8 +242,7 @@ def held_open(course_root: Path) -> Iterator[None]:
     if not _is_there(path):
         _create(path)
     with _session(path) as session:
-        connection = session.connection()
-        connection.exec_driver_sql("SELECT 1 FROM results LIMIT 1").all()
+        session.connection().exec_driver_sql("SELECT 1 FROM results LIMIT 1").all()
         yield  # no transaction is open: the statement is done, and a SELECT begins none
 
 
@@ -269,8 +284,11 @@ def _parsed(words: str, assignment: str, student: str) -> Verdict | None:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a database; one is made where an earlier release left its records."""
-    if path.exists():
+    """Whether there is a database; one is made where an earlier release left its records.
+
+    An empty file is none: it is what a kill leaves before the tables are there.
+    """
+    if path.exists() and path.stat().st_size:
         return True
     if not _earlier_records(path.parent):
         return False
@@ -328,26 +346,29 @@ def _engine(path: Path) -> Engine:
 
 
 def _create(path: Path) -> None:
-    """Make the database whole or not at all, with the records of an earlier release in it.
+    """Make the tables, with the records of an earlier release in them, in one transaction.
 
-    Their files are kept aside, in `earlier-release/` next to where they were.
+    The files of these records are kept aside, in `earlier-release/` next to where they were.
     """
-    fresh, earlier = path.with_name(f".{path.name}.new"), _earlier_records(path.parent)
-    with writing(path):
+    with writing(path), suppress(FileExistsError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.unlink(missing_ok=True)
-        os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
-    engine = create_engine(URL.create("sqlite", database=str(fresh)), poolclass=NullPool)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
+    address = URL.create("sqlite", database=str(path))
+    engine = create_engine(address, poolclass=NullPool, connect_args={"timeout": LOCK_SECONDS})
+    earlier = _earlier_records(path.parent)
     try:
-        Base.metadata.create_all(engine)
         with Session(engine) as session:
+            connection = session.connection()
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            if inspect(connection).has_table(ResultRow.__tablename__):
+                return  # another process was faster
+            Base.metadata.create_all(connection)
             session.execute(text(f"PRAGMA user_version = {STORE_SCHEMA}"))
             session.add_all(_earlier_row(attempt, file) for attempt, file in earlier)
             session.commit()
     except (DBAPIError, sqlite3.Error) as error:
         raise _said(path, str(getattr(error, "orig", error))) from error
     with writing(path):
-        os.replace(fresh, path)
         for folder in {file.parent for _, file in earlier}:
             aside = folder.parent / EARLIER
             aside.mkdir(mode=0o700, exist_ok=True)

@@ -37,6 +37,7 @@ OUTSIDE = {
     "autograder.course_layout": "where a result is kept",
     "autograder.dependency_hash": "works out the hash",
     "autograder.grading.executors": "hand submissions to processes here or elsewhere",
+    "autograder.grading.results_store": "where a result is kept",
     "autograder.grading.result_diff": "report: what differs between two verdicts",
     "autograder.release.personal_notebooks": "writes notebooks with drawn faults",
     "autograder.grading.known_notebooks": "refuses to grade at all, before any verdict",
