@@ -1,7 +1,8 @@
 """Every path inside a course directory, which nbgrader shares with us.
 
 nbgrader's own: source/, release/, submitted/, autograded/, feedback/, gradebook.db,
-nbgrader_config.py. Ours: verdicts/, hand-ins/, report/ and the files that begin with a dot.
+nbgrader_config.py. Ours: results.sqlite, verdicts/, hand-ins/, report/ and the files that begin
+with a dot.
 `root` is the course directory, `assignment` an assignment's name ("01-static-embeddings"), and
 `student` a key as in grades.csv.
 """
@@ -11,15 +12,17 @@ from pathlib import Path
 CONFIG_FILE = "nbgrader_config.py"
 SECRET_FILE = ".course-secret"
 GRADEBOOK_FILE = "gradebook.db"
+RESULTS_FILE = "results.sqlite"
 LOG_FILE = "grading.log"
 GRADES_FILE = "grades.csv"
 INDEX_PAGE = "index.html"
 STAND_INS = ".stand-ins"  # nbgrader's submitted/ for our own runs: a hash in each notebook's place
 REGRADE = ".regrade"
+ATTEMPTS = "hand-ins"
 PRIVATE_FOLDERS = (
     "verdicts",
     "feedback",
-    "hand-ins",
+    ATTEMPTS,
     "submitted",
     "autograded",
     "report",
@@ -27,7 +30,7 @@ PRIVATE_FOLDERS = (
     STAND_INS,
     REGRADE,
 )
-PRIVATE_FILES = (GRADEBOOK_FILE, LOG_FILE)
+PRIVATE_FILES = (GRADEBOOK_FILE, RESULTS_FILE, LOG_FILE)
 
 
 def config(root: Path) -> Path:
@@ -91,18 +94,13 @@ def feedback_page(root: Path, student: str, assignment: str) -> Path:
 
 
 def all_records(root: Path) -> Path:
-    """The records of all assignments and what is noted beside them."""
+    """What is noted of the submissions; and an earlier release's records."""
     return root / "verdicts"
 
 
-def records(root: Path, assignment: str) -> Path:
-    """The records of one assignment, a file a student."""
-    return all_records(root) / assignment
-
-
-def record(root: Path, assignment: str, student: str) -> Path:
-    """The result of one student."""
-    return records(root, assignment) / f"{student}.json"
+def results(root: Path) -> Path:
+    """The results of all assignments, see grading/results_store.py."""
+    return root / RESULTS_FILE
 
 
 def copy_note(root: Path, assignment: str, student: str) -> Path:
@@ -130,11 +128,6 @@ def roster(root: Path, assignment: str) -> Path:
     return all_records(root) / f"{assignment}.roster.json"
 
 
-def changes(root: Path, assignment: str) -> Path:
-    """What became of points, until a run has said it."""
-    return all_records(root) / f"{assignment}.changes.txt"
-
-
 def examples(root: Path, assignment: str) -> Path:
     """What the examples of students came to, when they were last read."""
     return all_records(root) / f"{assignment}.examples.json"
@@ -142,7 +135,7 @@ def examples(root: Path, assignment: str) -> Path:
 
 def attempts(root: Path) -> Path:
     """All attempts of all students, where there were several."""
-    return root / "hand-ins"
+    return root / ATTEMPTS
 
 
 def attempts_rule(root: Path) -> Path:

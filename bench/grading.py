@@ -35,6 +35,7 @@ from autograder.authoring.notebooks import interpreter_on_path, source_notebook
 from autograder.authoring.student_notebook import Notebook
 from autograder.classroom.gradebook.course import prepare_course_root
 from autograder.grading.assignment import load_assignment
+from autograder.grading.results_store import all_verdicts, graded_assignments
 
 PARTS = ("six", "sandbox", "chapter", "many")
 CHAPTER = "01"
@@ -409,12 +410,10 @@ def run_ours(root: Path, submitted: Path, jobs: int, known: Path | None, assignm
         if known
         else sum(one.points for one in load_assignment(assignment).exercises.values() if one.stages)
     )
-    for path in (root / "verdicts").glob("*/*.json"):
-        if (
-            sum(one["earned"] for one in json.loads(path.read_text(encoding="utf-8"))["results"])
-            != full
-        ):
-            raise SystemExit(f"{path}: not all points: nothing was compared")
+    for name in graded_assignments(root):
+        for student, verdict in all_verdicts(root, name).items():
+            if verdict is None or sum(one["earned"] for one in verdict.results) != full:
+                raise SystemExit(f"{name} {student}: not all points: nothing was compared")
     return json.loads(out.read_text()) | {"seconds": seconds}
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from record import RESULTS, save
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from autograder.grading.results_store import students_with_results  # noqa: E402
 from tests.autograder.grading.conftest import (
     STAND_IN,
     make_stand_in,
@@ -103,7 +104,7 @@ def kills(graded: Disturbed, count: int, seed: int, name: str) -> dict:
             graded.reset()
             moment = round(drawn.uniform(0, length), 3)
             killed_run(graded.run, after=moment)
-            judged = len(list((graded.root / "verdicts" / STAND_IN).glob("[!.]*.json")))
+            judged = len(students_with_results(graded.root, STAND_IN))
             begun = time.monotonic()
             graded.run()
             seconds, lines = time.monotonic() - begun, differences(graded.wanted, graded.found())

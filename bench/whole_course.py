@@ -32,6 +32,7 @@ from watched_course import Ran, Told, course
 
 from autograder.authoring.catalogue import assignment
 from autograder.course_layout import SECRET_FILE
+from autograder.grading.results_store import all_verdicts, graded_assignments, load_verdict
 
 SECRET = b"the same hidden inputs each time"
 JOBS = 2
@@ -123,7 +124,7 @@ def new_root(root: Path) -> Path:
 
 def graded(
     folder: Path, handed_in: list[HandIn], args: argparse.Namespace
-) -> tuple[list[Ran], list[dict[str, bytes]]]:
+) -> tuple[list[Ran], list[dict[str, str]]]:
     """The one command, stopped and started again; and the records that were there after
     each stop.
     """
@@ -164,15 +165,17 @@ def graded(
     return runs, stops
 
 
-def records(root: Path) -> dict[str, bytes]:
-    """The bytes of every record, by "ASSIGNMENT/STUDENT"."""
+def records(root: Path) -> dict[str, str]:
+    """The hash of every result, by "ASSIGNMENT/STUDENT"."""
     return {
-        f"{path.parent.name}/{path.stem}": path.read_bytes()
-        for path in root.glob("verdicts/*/*.json")
+        f"{name}/{student}": verdict.digest()
+        for name in graded_assignments(root)
+        for student, verdict in all_verdicts(root, name).items()
+        if verdict
     }
 
 
-def interrupted_rightly(runs: list[Ran], stops: list[dict[str, bytes]], count: int) -> list[str]:
+def interrupted_rightly(runs: list[Ran], stops: list[dict[str, str]], count: int) -> list[str]:
     """What is not as promised of stopping and going on, a sentence each.
 
     An interrupt that meets the last tables may be too late.
@@ -462,7 +465,7 @@ def full(folder: Path, args: argparse.Namespace) -> dict:
             course("grade", folder / "full-in", "--assignment", number, "--course-root", root),
             assignment(number).name,
         )
-        verdict = json.loads((root / "verdicts" / name / "full.json").read_text(encoding="utf-8"))
+        verdict = load_verdict(root, name, "full").to_json()
         spent[number], clock[number] = ran.cpu and round(ran.cpu, 1), verdict["seconds"]
         print(
             f"{path.name}: {clock[number]} s, {spent[number]} s of processor with the start",

@@ -76,8 +76,9 @@ def _close(root: Path) -> None:
     to them; say so.
     """
     from autograder.classroom.permissions import close_to_others
+    from autograder.course_layout import GRADEBOOK_FILE, RESULTS_FILE
 
-    if any((root / name).exists() for name in ("gradebook.db", "verdicts")) and (
+    if any((root / name).exists() for name in (GRADEBOOK_FILE, RESULTS_FILE, "verdicts")) and (
         closed := close_to_others(root)
     ):
         print(

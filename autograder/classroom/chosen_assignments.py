@@ -7,8 +7,8 @@ from pathlib import Path
 from autograder import course_layout
 from autograder.authoring.catalogue import assignment, assignments
 from autograder.common.errors import CourseError, NothingHandedIn
-from autograder.grading.grade import record_path
 from autograder.grading.intake.discovery import Submission, find_submissions
+from autograder.grading.results_store import students_with_results
 
 
 def wanted(
@@ -23,7 +23,8 @@ def wanted(
     """
 
     def to_judge(students: list[str], name: str) -> int:
-        return sum(regrade or not record_path(course_root, name, one).exists() for one in students)
+        graded = set() if regrade else students_with_results(course_root.resolve(), name)
+        return sum(one not in graded for one in students)
 
     if names != "all":
         found = dict.fromkeys(

@@ -85,6 +85,7 @@ from autograder.grading.executors.local import Batch, Crew, grade_all
 from autograder.grading.grade import Verdict
 from autograder.grading.intake.discovery import MARKED_LATE, Submission, find_submissions
 from autograder.grading.result_diff import difference
+from autograder.grading.results_store import graded_assignments
 
 COURSE_ROOT = ROOT / "_build" / "course"
 REPORT = ROOT / "_build" / "report"
@@ -130,7 +131,7 @@ def grade_class(
     loaded = load_assignment(assignment)
     loaded.check_points()
     course_root = course_root.resolve()
-    if where is None and regrade and not course_layout.records(course_root, loaded.name).is_dir():
+    if where is None and regrade and loaded.name not in graded_assignments(course_root):
         raise CourseError(
             f"{course_root}: nothing of {loaded.name} was graded here; give the folder of the"
             " submissions"
@@ -577,11 +578,8 @@ def graded_here(course_root: Path) -> list[str]:
 
 def with_records(course_root: Path) -> list[str]:
     """The names of the assignments of which a course root has records, in order."""
-    return [
-        one.name
-        for one in assignments()
-        if any(course_layout.records(course_root.resolve(), one.name).glob("*.json"))
-    ]
+    graded = graded_assignments(course_root.resolve())
+    return [one.name for one in assignments() if one.name in graded]
 
 
 def class_figures(course_root: Path, assignment: str) -> dict:
@@ -621,7 +619,7 @@ def records(
 
 def _graded_before(course_root: Path, assignment: str) -> tuple[Assignment, Path, Config]:
     loaded, course_root = load_assignment(assignment), course_root.resolve()
-    if not course_layout.records(course_root, loaded.name).is_dir():
+    if loaded.name not in graded_assignments(course_root):
         raise CourseError(
             f"{course_root}: nothing of {loaded.name} was graded here; run `course grade` first"
         )

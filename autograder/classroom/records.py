@@ -1,26 +1,26 @@
-"""The records of a course root: every one that can be read, and every one that should be there and
+"""The results of a course root: every one that can be read, and every one that should be there and
 cannot.
 
-A record that is broken, cut off or gone must cost nobody a row. Its student stands in every table,
+A result that is broken, cut off or gone must cost nobody a row. Its student stands in every table,
 page and export with the reason and the remedy, as a verdict in which nothing is decided; and where
 the copy of what was handed in is still there, the next `course grade` or `course regrade --apply`
 judges it again. One that is gone may have been taken away by a person: it is judged again when it
 is asked for, and not while other work is graded.
 """
 
-import os
 from pathlib import Path
 
 from autograder import course_layout
 from autograder.classroom.gradebook.course import hash_of
 from autograder.classroom.submissions.metadata import notes, of_copy
-from autograder.common.atomic_files import writing
 from autograder.grading.assignment import Assignment
-from autograder.grading.grade import Verdict, load_verdict, record_path
+from autograder.grading.grade import Verdict
 from autograder.grading.intake.discovery import Submission
 from autograder.grading.notebook.read import is_placeholder
+from autograder.grading.results_store import all_verdicts, has_result, remove_result
 
 LOST = "lost"  # in the place of the isolation
+UNREADABLE = "unreadable result"  # the kind of event that keeps the text of one
 NUMBERS = ("points", "earned")
 STAGE_TEXTS = ("name", "status", "cause", "detail", "misconception")
 
@@ -30,25 +30,23 @@ def everybody(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
     read, or is gone although nbgrader's notebook and the copy are there, a verdict in which nothing
     is decided, with the reason and the remedy.
     """
-    recorded = {
-        path.name.removesuffix(".json")
-        for path in course_layout.records(course_root, assignment.name).glob("*.json")
-    }
+    recorded = all_verdicts(course_root, assignment.name)
     graded = {
         path.parent.name
         for path in course_layout.autograded(course_root).glob(f"*/{assignment.name}")
     }
     gone = {
         student
-        for student in graded - recorded
+        for student in graded - recorded.keys()
         if hash_of(course_layout.submission(course_root, student, assignment.name))
     }
-    return {
-        student: (
-            _record(course_root, assignment, student) or _stand_in(course_root, assignment, student)
-        )
-        for student in sorted(recorded | gone)
-    }
+    found = {}
+    for student in sorted(recorded.keys() | gone):
+        verdict = recorded.get(student)
+        if verdict is None or not _is_whole(verdict):
+            verdict = _stand_in(course_root, assignment, student, student in recorded)
+        found[student] = verdict
+    return found
 
 
 def journal(course_root: Path, assignment: Assignment) -> dict[str, Verdict]:
@@ -89,18 +87,13 @@ def from_copy(course_root: Path, verdict: Verdict, assignment: Assignment) -> Su
 
 
 def is_gone(course_root: Path, verdict: Verdict) -> bool:
-    """Whether there is no file at all in the place of a lost record."""
-    return not record_path(course_root, verdict.assignment, verdict.student).exists()
+    """Whether a lost result has no row at all."""
+    return not has_result(course_root, verdict.assignment, verdict.student)
 
 
 def set_aside(course_root: Path, assignment: Assignment, student: str) -> None:
-    """Keep a record that cannot be read beside its place, as STUDENT.json.broken, so that nothing
-    takes it for one.
-    """
-    path = record_path(course_root, assignment.name, student)
-    with writing(path):
-        if path.exists():
-            os.replace(path, path.with_name(f"{path.name}.broken"))
+    """Move a result that cannot be read to the events, so that nothing takes it for one."""
+    remove_result(course_root, assignment.name, student, keep_as=UNREADABLE)
 
 
 def _copy_of_lost(course_root: Path, assignment: Assignment, student: str) -> Submission | None:
@@ -109,11 +102,8 @@ def _copy_of_lost(course_root: Path, assignment: Assignment, student: str) -> Su
     return of_copy(course_root, assignment, student, notes(course_root, assignment).get(student))
 
 
-def _stand_in(course_root: Path, assignment: Assignment, student: str) -> Verdict:
-    path, copy = (
-        record_path(course_root, assignment.name, student),
-        _copy_of_lost(course_root, assignment, student),
-    )
+def _stand_in(course_root: Path, assignment: Assignment, student: str, is_there: bool) -> Verdict:
+    copy = _copy_of_lost(course_root, assignment, student)
     noted = copy or of_copy(
         course_root, assignment, student, notes(course_root, assignment).get(student)
     )
@@ -138,24 +128,12 @@ def _stand_in(course_root: Path, assignment: Assignment, student: str) -> Verdic
         {
             "exercise": None,
             "reason": (
-                f"The record {path.relative_to(course_root)}"
-                f" {'cannot be read' if path.exists() else 'is gone'}; {remedy}."
+                f"The result of {student} in {course_layout.RESULTS_FILE}"
+                f" {'cannot be read' if is_there else 'is gone'}; {remedy}."
             ),
         }
     ]
     return verdict
-
-
-def _record(course_root: Path, assignment: Assignment, student: str) -> Verdict | None:
-    """The record if it is whole and this student's, else None."""
-    verdict = load_verdict(course_root, assignment.name, student)
-    return (
-        verdict
-        if verdict
-        and (verdict.student, verdict.assignment) == (student, assignment.name)
-        and _is_whole(verdict)
-        else None
-    )
 
 
 def _is_whole(verdict: Verdict) -> bool:

@@ -32,8 +32,14 @@ from autograder.common.error_boundary import Guard
 from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment, course_secret, drawn_with
 from autograder.grading.executors.local import Here, grade_all
-from autograder.grading.grade import BUDGET_SECONDS, SCHEMA, Verdict, load_verdict, save_verdict
+from autograder.grading.grade import BUDGET_SECONDS, SCHEMA, Verdict
 from autograder.grading.result_diff import difference
+from autograder.grading.results_store import (
+    all_verdicts,
+    graded_assignments,
+    remove_result,
+    save_verdict,
+)
 
 NOT_READ = "it could not be read then, and nothing of it was kept; hand it to `course grade` again"
 OLD_HASH = (
@@ -146,7 +152,7 @@ def plan(
     budget: seconds that one submission may use.
     """
     course_root, crew = course_root.resolve(), Here(jobs, backend, budget)
-    if not course_layout.records(course_root, assignment.name).is_dir():
+    if assignment.name not in graded_assignments(course_root):
         raise CourseError(
             f"{course_root}: nothing of {assignment.name} was graded here; run `course grade` first"
         )
@@ -254,9 +260,9 @@ def _stage(course_root: Path, assignment: Assignment, secret: bytes) -> Path:
     """
     stage = course_root / course_layout.REGRADE
     hand_ins.share_secret(course_root, stage)
-    with writing(stage):
-        for path in stage.rglob(f"verdicts/{assignment.name}/*.json"):
-            kept = load_verdict(path.parents[2], assignment.name, path.stem)
-            if kept and not drawn_with(secret, kept.student, kept.seed_ids):
-                path.unlink()
+    attempts = course_layout.attempts(stage).glob("*")
+    for folder in (stage, *(one for one in attempts if one.name.isdecimal())):
+        for student, kept in all_verdicts(folder, assignment.name).items():
+            if kept and not drawn_with(secret, student, kept.seed_ids):
+                remove_result(folder, assignment.name, student)
     return stage

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from autograder import course_layout
 from autograder.checks.messages import sentences
 from autograder.checks.results import Status
 from autograder.classroom.records import everybody, from_copy, is_lost
@@ -21,7 +22,6 @@ from autograder.grading.grade import (
     BUDGET_SECONDS,
     Verdict,
     grade_submission,
-    record_path,
     sandboxes,
 )
 from autograder.grading.known_notebooks import examine, refuse
@@ -121,7 +121,7 @@ def replay(
     return Replay(
         record,
         again,
-        record_path(course_root, loaded.name, record.student),
+        course_layout.results(course_root),
         [*other, *difference(record, again)],
         unjudged(course_root, loaded, record),
     )

@@ -184,8 +184,8 @@ def course_secret(course_root: Path) -> bytes:
     path = course_layout.secret(course_root)
     if secret_is_lost(course_root):
         raise CourseError(
-            f"{path} is gone, and the records in {course_layout.all_records(course_root)} were"
-            " judged with it: bring that file back from a copy of the class. If there is none,"
+            f"{path} is gone, and the results in {course_layout.results(course_root)} were"
+            " graded with it: bring that file back from a copy of the class. If there is none,"
             " `course grade --regrade` draws a new one and judges again, everybody with other"
             " hidden inputs than before"
         )
@@ -204,7 +204,9 @@ def secret_is_lost(course_root: Path) -> bool:
     """
     path = course_layout.secret(course_root)
     return not path.exists() and (
-        path.is_symlink() or any(course_layout.all_records(course_root).glob("*/*.json"))
+        path.is_symlink()
+        or course_layout.results(course_root).exists()
+        or any(course_layout.all_records(course_root).glob("*/*.json"))  # of an earlier release
     )
 
 

@@ -14,11 +14,8 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
-from pathlib import Path
 
-from autograder import course_layout
 from autograder.checks.results import FROM_INSIDE, Status
-from autograder.common.atomic_files import OWNER_ONLY, write_whole
 from autograder.common.safe_names import safe_name, shown
 from autograder.grading.assignment import Assignment
 from autograder.grading.intake.discovery import Submission
@@ -512,31 +509,3 @@ def _short(text: str) -> str:
         for letter in text[: MAX_TEXT + 1]
     )
     return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + " ..."
-
-
-def record_path(course_root: Path, assignment: str, student: str) -> Path:
-    """Where the verdict of one student lies."""
-    return course_layout.record(course_root, assignment, student)
-
-
-def save_verdict(course_root: Path, verdict: Verdict) -> Path:
-    """Write the record whole or not at all."""
-    path = record_path(course_root, verdict.assignment, verdict.student)
-    write_whole(
-        path,
-        json.dumps(verdict.to_json(), indent=1, ensure_ascii=False, sort_keys=True),
-        OWNER_ONLY,
-    )
-    return path
-
-
-def load_verdict(course_root: Path, assignment: str, student: str) -> Verdict | None:
-    """The record, or None when there is none that this version can read."""
-    try:
-        record = json.loads(
-            record_path(course_root, assignment, student).read_text(encoding="utf-8")
-        )
-        verdict = Verdict.from_json(record)
-        return verdict if "schema" in record and verdict.schema in (OTHER_HASH, SCHEMA) else None
-    except (OSError, ValueError, TypeError):
-        return None

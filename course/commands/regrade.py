@@ -39,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " written"
         ),
     )
+    parser.add_argument(
+        "--forget",
+        action="store_true",
+        help="with --student, the key: remove the results that are stored of this student's work",
+    )
     parser.add_argument("--sample", action="store_true", help="the sample class, in _build/course")
     parser.add_argument(
         "--details",
@@ -95,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
     from course import verify_student
     from course.commands.grade import CHECKER_FAILED
 
+    if args.forget:
+        return verify_student.forget(args)
     if args.student is not None:
         if args.apply:
             raise CourseError("--student only compares: leave out --apply, or leave out --student")

@@ -14,11 +14,11 @@ from nbgrader.api import Assignment as AssignmentRow
 from nbgrader.api import SubmittedAssignment
 from traitlets.config import Config
 
-from autograder import course_layout
 from autograder.classroom.gradebook.course import open_gradebook
 from autograder.classroom.gradebook.database import shown
 from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment
+from autograder.grading.results_store import students_with_results
 
 
 def absent(course_root: Path, assignment: Assignment, config: Config) -> tuple[int, int]:
@@ -29,10 +29,7 @@ def absent(course_root: Path, assignment: Assignment, config: Config) -> tuple[i
     stored = {
         path.parents[1].name for path in course_root.glob(f"autograded/*/{name}/{name}.ipynb")
     }
-    stored &= {
-        path.name.removesuffix(".json")
-        for path in course_layout.records(course_root, name).glob("*.json")
-    }
+    stored &= students_with_results(course_root, name)
     if not stored or _no_file(config):
         return len(stored), len(stored)
     with open_gradebook(config) as gradebook:

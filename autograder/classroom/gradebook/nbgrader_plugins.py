@@ -162,7 +162,7 @@ class FromVerdict(NbGraderPreprocessor):
     def _verdict(self, sha256: str, names: dict):
         from autograder.grading.assignment import load_assignment
         from autograder.grading.executors.local import grade_all
-        from autograder.grading.grade import load_verdict
+        from autograder.grading.results_store import load_verdict
 
         root, assignment = course_root_of(self), load_assignment(names["assignment"])
         kept = load_verdict(root, assignment.name, names["student"])
@@ -181,7 +181,7 @@ class ShowPoints(NbGraderPreprocessor):
         """Give each check cell a table and, as execute_result, its points: nbgrader reads them as
         partial credit.
         """
-        from autograder.grading.grade import load_verdict
+        from autograder.grading.results_store import load_verdict
 
         names = resources["nbgrader"]
         verdict = load_verdict(course_root_of(self), names["assignment"], names["student"])
@@ -321,7 +321,7 @@ class FeedbackExporter(HTMLExporter):
         from autograder.classroom.gradebook.grades import hand_grades
         from autograder.classroom.reports.feedback import feedback_page
         from autograder.grading.assignment import load_assignment
-        from autograder.grading.grade import load_verdict
+        from autograder.grading.results_store import load_verdict
 
         names = resources["nbgrader"]
         assignment = load_assignment(names["assignment"])

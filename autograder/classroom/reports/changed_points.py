@@ -2,13 +2,13 @@
 has judged and said nothing.
 """
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder import course_layout
-from autograder.common.atomic_files import writing
 from autograder.grading.assignment import Assignment
+from autograder.grading.results_store import add_event, events, remove_events
+
+CHANGED = "points changed"  # the kind of event
 
 
 @dataclass
@@ -25,9 +25,8 @@ class Changed:
 def note_change(course_root: Path, assignment: Assignment, change: Changed) -> None:
     """Keep what differs in a verdict that was saved just now, if anything does."""
     if change.lines:
-        path = course_layout.changes(course_root, assignment.name)
-        with writing(path), path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(change)) + "\n")
+        detail = {"before": change.before, "lines": change.lines}
+        add_event(course_root, assignment.name, change.student, CHANGED, detail)
 
 
 def changes(course_root: Path, assignment: Assignment, of_this_run: list[Changed]) -> list[Changed]:
@@ -35,31 +34,19 @@ def changes(course_root: Path, assignment: Assignment, of_this_run: list[Changed
     with the first sum.
     """
     found: dict[str, Changed] = {}
-    for one in [*_noted(course_layout.changes(course_root, assignment.name)), *of_this_run]:
+    noted = [
+        Changed(student, **detail)
+        for student, detail in events(course_root, assignment.name, CHANGED)
+    ]
+    for one in [*noted, *of_this_run]:
         kept = found.setdefault(one.student, Changed(one.student, one.before))
         kept.lines += [words for words in one.lines if words not in kept.lines]
     return [found[student] for student in sorted(found) if found[student].lines]
 
 
-def _noted(path: Path) -> list[Changed]:
-    found = []
-    for line in (
-        path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-    ):
-        try:
-            found.append(Changed(**json.loads(line)))
-        except (
-            ValueError,
-            TypeError,
-        ):  # half a line, after a kill; or of a version that kept no sums
-            continue
-    return found
-
-
 def changes_told(course_root: Path, assignment: Assignment) -> None:
     """Forget what `changes` gave: everything of this run is written."""
-    with writing(course_layout.changes(course_root, assignment.name)):
-        course_layout.changes(course_root, assignment.name).unlink(missing_ok=True)
+    remove_events(course_root, assignment.name, CHANGED)
 
 
 def said(student: str, before: float | None, after: float | None, lines: list[str]) -> str:

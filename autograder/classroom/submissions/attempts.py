@@ -3,11 +3,11 @@
 Every hand-in that grading or `course collect` has met of a student who has several is kept, with
 its number in the order of arrival, its time and what the platform said, in `hand-ins/NUMBER/`.
 Under "last", the default, the newest by its time, or the last to arrive where there are no times,
-is judged and counts. Under "best" all are judged, each in a journal beside its copy, and the one
+is judged and counts. Under "best" all are judged, and the one
 with most points from the checks counts, what is taken off for late work reckoned in; of equal ones
 the later. A hand-in that could not be read never comes before one that could. A written answer that
 only another hand-in has waits for a person, who is told where it lies. The record of the class says
-which one counts (Verdict.hand_ins); the records of the others stay in their journals.
+which one counts (Verdict.hand_ins); the others keep their results, under their numbers.
 
 Points given by hand belong to no hand-in: they are not compared, and stay where they are.
 """
@@ -30,11 +30,12 @@ from autograder.common.atomic_files import write_whole, writing
 from autograder.common.errors import CourseError
 from autograder.course_layout import SECRET_FILE
 from autograder.grading.assignment import Assignment, course_secret
-from autograder.grading.grade import Verdict, load_verdict, save_verdict
+from autograder.grading.grade import Verdict
 from autograder.grading.intake.discovery import Submission
 from autograder.grading.intake.limited_child import in_limits
 from autograder.grading.notebook.parse import IntakeError, fingerprint
 from autograder.grading.notebook.read import copy_notebook, placeholder, with_problem
+from autograder.grading.results_store import attempt_verdicts, load_verdict, save_verdict
 
 RULES = ("last", "best")
 NO_NOTE = "The note on this hand-in cannot be read: when it came is not known."
@@ -381,5 +382,5 @@ def share_secret(root: Path, folder: Path) -> None:
 
 def adopt(course_root: Path, stage: Path, assignment: str) -> None:
     """Make the verdicts on hand-ins that a regrade reached in `stage` those of the class."""
-    for path in course_layout.attempts(stage).glob(f"*/verdicts/{assignment}/*.json"):
-        write_whole(course_root / path.relative_to(stage), path.read_bytes())
+    for number, verdict in attempt_verdicts(stage, assignment):
+        save_verdict(journal_of(course_root, number), verdict)

@@ -58,6 +58,7 @@ def _said(several: list[Verdict]) -> str:
     one = several[0]
     return (
         f"The platform's number {one.lms_id} is that of {whose}: one person under several names."
-        f" Keep the one that counts, and move verdicts/{one.assignment}/STUDENT.json and"
-        f" submitted/STUDENT/{one.assignment} of the other out of the course root."
+        " Keep the one that counts; of the other, move"
+        f" submitted/STUDENT/{one.assignment} out of the course directory and run `course regrade"
+        f" {one.assignment.split('-', 1)[0]} --student STUDENT --forget`."
     )

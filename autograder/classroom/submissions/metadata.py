@@ -18,8 +18,8 @@ from autograder.common.atomic_files import write_whole
 from autograder.common.errors import CourseError
 from autograder.common.safe_names import shown
 from autograder.grading.assignment import Assignment
-from autograder.grading.grade import record_path
 from autograder.grading.intake.discovery import STAMP, Submission, timestamp_of
+from autograder.grading.results_store import students_with_results
 
 NOTED = ("name", "lms_id", "late", "entry", "problem", "notes", "timestamp")
 # where `course grade SUBMISSIONS` keeps what it left out: each run's in the place of the one before
@@ -139,13 +139,10 @@ def left_out(course_root: Path, assignment: Assignment) -> dict[str, str]:
 
 def never_judged(course_root: Path, assignment: Assignment) -> dict[str, str]:
     """By student, who was collected and has no record at all, with the remedy."""
-    found = {}
-    for student in notes(course_root, assignment):
-        there = (
-            record_path(course_root, assignment.name, student),
-            course_layout.autograded_folder(course_root, student, assignment.name),
-        )
-        if not any(path.exists() for path in there) and hash_of(
+    found, graded = {}, students_with_results(course_root, assignment.name)
+    for student in notes(course_root, assignment).keys() - graded:
+        notebook = course_layout.autograded_folder(course_root, student, assignment.name)
+        if not notebook.exists() and hash_of(
             course_layout.submission(course_root, student, assignment.name)
         ):
             found[student] = (

@@ -10,8 +10,9 @@ from pathlib import Path
 from autograder.classroom.gradebook.course import hash_of
 from autograder.classroom.submissions.attempts import counting, journal_of, kept, rule
 from autograder.grading.assignment import Assignment
-from autograder.grading.grade import Verdict, record_path
+from autograder.grading.grade import Verdict
 from autograder.grading.intake.discovery import Submission
+from autograder.grading.results_store import has_result
 
 NEWER = (
     "What was handed in since is not judged yet, and the points are those of an earlier hand-in;"
@@ -34,9 +35,7 @@ def unjudged(course_root: Path, assignment: Assignment, verdict: Verdict) -> str
         left = [
             number
             for number in found
-            if not record_path(
-                journal_of(course_root, number), assignment.name, verdict.student
-            ).exists()
+            if not has_result(journal_of(course_root, number), assignment.name, verdict.student)
         ]
         return OTHERS.format(assignment.number) if left else ""
     counts = counting(course_root, assignment, verdict.student, found)

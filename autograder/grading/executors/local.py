@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -29,14 +30,13 @@ from autograder.grading.grade import (
     BUDGET_SECONDS,
     Verdict,
     grade_submission,
-    load_verdict,
     sandboxes,
-    save_verdict,
     undecided,
 )
 from autograder.grading.intake.discovery import Submission
 from autograder.grading.known_notebooks import KnownNotebook, differences, known_notebooks, refuse
 from autograder.grading.notebook.read import reading
+from autograder.grading.results_store import all_verdicts, held_open, save_verdict
 from autograder.sandbox.monitor.time_account import CEILING
 
 WORKER_MEMORY = 4 * 2**30  # bytes resident; torch and the checks take about one eighth
@@ -121,46 +121,71 @@ def grade_all(
     crew = crew or Here(jobs, backend)
     guard = guard or Guard(course_root)
     course_secret(course_root)
+    batch.before = _earlier(submissions, assignment, course_root)
     todo: deque[Submission] = deque()
     for submission in submissions:
-        kept = load_verdict(course_root, assignment.name, submission.student)
-        if kept:
-            batch.before[submission.student] = kept
-        if (
-            kept
-            and not regrade
-            and guard.run(
-                submission.student,
-                "looking for an earlier verdict",
-                lambda: still_holds(kept, submission, assignment, crew.budget),
-            )
-        ):  # noqa: B023
+        kept = batch.before.get(submission.student)
+        if kept and not regrade and _stands(kept, submission, assignment, crew, guard):
             batch.verdicts[submission.student] = _renamed(kept, submission, course_root)
             batch.kept += 1
         else:
             todo.append(submission)
-    failures: dict[str, int] = {}
-    try:
-        if todo:
-            crew.begin(assignment, course_root, len(todo))
-        while todo or crew.busy():
-            crew.hand_out(todo)
-            for submission, verdict in crew.answers():
-                if verdict is None:
-                    failures[submission.student] = failures.get(submission.student, 0) + 1
-                    if failures[submission.student] < 2:
-                        todo.appendleft(submission)
-                        continue
-                    verdict = undecided(submission, assignment, DIED)
-                save_verdict(course_root, verdict)
+    if todo:
+        graded = _graded(todo, assignment, course_root, crew)
+        with held_open(course_root), closing(graded):  # whatever a caller raises, the crew goes
+            for verdict in graded:
                 batch.verdicts[verdict.student] = verdict
                 crew.hand_out(todo)  # before the caller does anything slow with the verdict
                 if progress:
                     progress(len(batch.verdicts), len(submissions), verdict)
-    finally:
-        crew.close()
     batch.seconds = time.monotonic() - started
     return batch
+
+
+def _earlier(
+    submissions: list[Submission], assignment: Assignment, course_root: Path
+) -> dict[str, Verdict]:
+    """By student, the results of these submissions that can be read."""
+    stored = all_verdicts(course_root, assignment.name)
+    found = {one.student: stored.get(one.student) for one in submissions}
+    return {student: verdict for student, verdict in found.items() if verdict}
+
+
+def _stands(
+    kept: Verdict, submission: Submission, assignment: Assignment, crew: Crew, guard: Guard
+) -> bool:
+    """Whether an earlier result is that of this submission; False where looking failed."""
+    return bool(
+        guard.run(
+            submission.student,
+            "looking for an earlier verdict",
+            lambda: still_holds(kept, submission, assignment, crew.budget),
+        )
+    )
+
+
+def _graded(
+    todo: deque[Submission], assignment: Assignment, course_root: Path, crew: Crew
+) -> Iterator[Verdict]:
+    """Grade everything in `todo`; each result is stored before it is yielded.
+
+    A submission over which a worker died is tried once more.
+    """
+    died: set[str] = set()
+    try:
+        crew.begin(assignment, course_root, len(todo))
+        while todo or crew.busy():
+            crew.hand_out(todo)
+            for submission, verdict in crew.answers():
+                if verdict is None and submission.student not in died:
+                    died.add(submission.student)
+                    todo.appendleft(submission)
+                    continue
+                verdict = verdict or undecided(submission, assignment, DIED)
+                save_verdict(course_root, verdict)
+                yield verdict
+    finally:
+        crew.close()
 
 
 class Here:

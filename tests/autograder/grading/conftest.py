@@ -27,12 +27,20 @@ from autograder.classroom.reports.run_summary import Summary
 from autograder.course_layout import SECRET_FILE
 from autograder.grading.assignment import Assignment, load_assignment
 from autograder.grading.executors.local import Batch, grade_all, still_holds
-from autograder.grading.grade import Verdict, load_verdict, save_verdict
+from autograder.grading.grade import Verdict
 from autograder.grading.intake.discovery import Submission, find_submissions
+from autograder.grading.results_store import load_verdict, save_verdict
 from course.sample_class import make_sample_class
 from tests.gradebooks import NO_SERVER, OnPostgres, OnSqlite, Server, server_programs
 
 MISTAKEN = ("mistakes-01", "mistakes-02", "mistakes-03")
+RESULTS = (
+    "verdicts",
+    "results.sqlite",
+    "results.sqlite-wal",
+    "results.sqlite-shm",
+    ".course-secret",
+)
 ANEW = ("exits-in-a-function", "perfect", "shadowing-torch")
 
 
@@ -128,11 +136,11 @@ def graded(tmp_path_factory, new_root) -> Graded:
     # Hidden inputs are drawn from it: with a fixed one, every run of the tests asks the same.
     (root / SECRET_FILE).write_bytes(b"the sample class's fixed secret.")
     (root / SECRET_FILE).chmod(0o600)
-    before = fingerprints(root, "verdicts", ".course-secret")
+    before = fingerprints(root, *RESULTS)
     submissions = find_submissions(submitted, assignment.name).submissions
     take_over(submissions, assignment, root)
     batch = grade_all(submissions, assignment, root, jobs=2)
-    after = fingerprints(root, "verdicts", ".course-secret")
+    after = fingerprints(root, *RESULTS)
     summary = grade_class(submitted, "01", root, folder / "report", jobs=2)
     yield Graded(
         folder,

@@ -16,17 +16,20 @@ from sqlalchemy import text
 from autograder.classroom.gradebook.course import course_config, open_gradebook
 from autograder.classroom.gradebook.migrate import all_rows
 from autograder.classroom.gradebook.nbgrader_plugins import MARK
+from tests.autograder.grading import stored
 
 SPENT = re.compile(rb"<p>[\d.]+ s a submission in the median.*?</p>", re.DOTALL)
 # Scratch: .case- is an empty probe that a kill leaves, .stand-ins is made while a verdict is
 # stored.
-NOT_COMPARED = re.compile(r"gradebook\.db.*|\.case-.*|grading\.log|\.course-secret|\.stand-ins")
+NOT_COMPARED = re.compile(
+    r"gradebook\.db.*|\.?results\.sqlite.*|\.case-.*|grading\.log|\.course-secret|\.stand-ins"
+)
 
 
 def everything(root: Path, report: Path) -> dict:
     """Rows and files; `==` holds for two runs that leave the same."""
     with open_gradebook(course_config(root.resolve())) as gradebook:
-        found = {"rows": rows(gradebook)}
+        found = {"rows": rows(gradebook) | stored.everything(root)}
     return found | {
         "files": {
             str(path.relative_to(folder.parent)): _file(path, root)
@@ -82,21 +85,15 @@ def scores(root: Path, assignment: str) -> dict[str, dict[str, tuple]]:
 def _file(path: Path, root: Path) -> str:
     data = path.read_bytes()
     parts = path.relative_to(root).parts if path.is_relative_to(root) else ()
-    if parts[:1] == ("verdicts",) and len(parts) == 3 and path.suffix == ".json":
-        data = _without_time(json.loads(data))
-    elif parts[:1] == ("autograded",) and path.suffix == ".ipynb":
+    if parts[:1] == ("autograded",) and path.suffix == ".ipynb":
         notebook = json.loads(data)
         mark = notebook["metadata"][MARK]["verdict"]
-        record = json.loads((root / "verdicts" / parts[2] / f"{parts[1]}.json").read_bytes())
+        record = json.loads(stored.records(root, parts[2])[parts[1]])
         notebook["metadata"][MARK] = (
             mark == hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
         )
         data = json.dumps(notebook, sort_keys=True).encode()
     return hashlib.sha256(SPENT.sub(b"", data)).hexdigest()
-
-
-def _without_time(record: dict) -> bytes:
-    return json.dumps(record | {"seconds": 0, "memory": 0}, sort_keys=True).encode()
 
 
 def differences(wanted: dict, found: dict) -> list[str]:

@@ -38,6 +38,7 @@ OUTSIDE = {
     "autograder.dependency_hash": "works out the hash",
     "autograder.golf": "scores language models for a leaderboard, no assignment",
     "autograder.grading.executors": "hand submissions to processes here or elsewhere",
+    "autograder.grading.results_store": "where a result is kept",
     "autograder.grading.result_diff": "report: what differs between two verdicts",
     "autograder.release.personal_notebooks": "writes notebooks with drawn faults",
     "autograder.grading.known_notebooks": "refuses to grade at all, before any verdict",

@@ -219,6 +219,7 @@ def test_changed_checks_are_never_mixed_in_silence_and_a_regrade_judges_all(
 def test_an_exception_over_one_student_at_any_step_ends_no_batch(again, monkeypatch):
     folder, run = again
     shutil.rmtree(folder / "course" / "verdicts")
+    (folder / "course" / "results.sqlite").unlink()
     for module, name in (
         ("autograder.grading.intake.discovery", "_submission"),
         ("autograder.grading.executors.local", "grade_submission"),

@@ -13,7 +13,8 @@ from autograder.classroom.gradebook.batch_writer import open_class_book
 from autograder.classroom.gradebook.course import course_config, open_gradebook, prepare_course_root
 from autograder.common.errors import MachineError
 from autograder.grading.assignment import course_secret
-from autograder.grading.grade import Verdict, save_verdict
+from autograder.grading.grade import Verdict
+from autograder.grading.results_store import save_verdict
 
 STAND_IN = "90-stand-in"
 TABLES = ("student", "submitted_assignment", "submitted_notebook", "grade", "comment")

@@ -27,6 +27,7 @@ from autograder.grading.executors.local import grade_all
 from autograder.grading.intake.discovery import Submission
 from autograder.grading.seeds import Seeds
 from course.cli import main
+from tests.autograder.grading import stored
 
 pytestmark = pytest.mark.sandbox
 HERE = Path(__file__).parent
@@ -202,8 +203,8 @@ def rows(root):
 def verdicts(root):
     """Every record but for what judging took."""
     return {
-        path.stem: json.loads(path.read_text()) | {"seconds": 0, "memory": 0}
-        for path in (root / "verdicts" / STAND_IN).glob("*.json")
+        student: json.loads(record) | {"seconds": 0, "memory": 0}
+        for student, record in stored.records(root, STAND_IN).items()
     }
 
 

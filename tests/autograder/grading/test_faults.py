@@ -22,20 +22,20 @@ from autograder.grading.fatal_calls import BudgetSpent, Patient
 from autograder.grading.grade import (
     Verdict,
     grade_submission,
-    load_verdict,
-    record_path,
     sandboxes,
-    save_verdict,
 )
 from autograder.grading.intake.discovery import Submission
 from autograder.grading.result_diff import difference
+from autograder.grading.results_store import load_verdict, save_verdict
 from autograder.sandbox.backends.base import ProcessBackend
 from autograder.sandbox.monitor.time_account import Account
+from tests.autograder.grading import stored
 
 NAME = "01-static-embeddings"
 DEADLY = '''
 import os
 from autograder.sandbox.backends.base import ProcessBackend
+from tests.autograder.grading import stored
 
 
 class Deadly(ProcessBackend):
@@ -118,20 +118,18 @@ def test_a_record_comes_back_as_it_was_and_a_broken_one_is_none(tmp_path):
         human=[{"exercise": "01.ppmi", "reason": "Because."}],
         own={"ppmi": "def ppmi"},
     )
-    path = save_verdict(tmp_path, verdict)
-    assert load_verdict(tmp_path, NAME, "ada") == verdict and path == record_path(
-        tmp_path, NAME, "ada"
-    )
+    save_verdict(tmp_path, verdict)
+    assert load_verdict(tmp_path, NAME, "ada") == verdict
     for broken in ("{", "[]", '{"schema": 0}', '{"schema": 1, "unknown": 3}'):
-        path.write_text(broken)
+        stored.write_record(tmp_path, NAME, "ada", broken)
         assert load_verdict(tmp_path, NAME, "ada") is None
 
 
 def test_a_record_of_the_release_before_is_read_and_its_new_fields_have_their_defaults(tmp_path):
-    path = save_verdict(tmp_path, Verdict("ada", NAME, "s", "c"))
-    record = json.loads(path.read_text()) | {"schema": 2}
+    save_verdict(tmp_path, Verdict("ada", NAME, "s", "c"))
+    record = json.loads(stored.records(tmp_path, NAME)["ada"]) | {"schema": 2}
     del record["memory"]
-    path.write_text(json.dumps(record))
+    stored.write_record(tmp_path, NAME, "ada", json.dumps(record))
     read = load_verdict(tmp_path, NAME, "ada")
     assert (read.student, read.checks, read.memory, read.schema) == ("ada", "c", 0, 2)
     with pytest.raises(TypeError, match="a verdict has no misspelt"):

@@ -18,9 +18,9 @@ from autograder.classroom.gradebook.course import (
 from autograder.classroom.submissions.attempts import kept, rule
 from autograder.course_layout import SECRET_FILE
 from autograder.grading.assignment import drawn_with
-from autograder.grading.grade import load_verdict
 from autograder.grading.intake.discovery import find_submissions
 from autograder.grading.intake.timestamps import moment, stamp
+from autograder.grading.results_store import load_verdict
 from course.cli import main
 
 NAME = "90-stand-in"

@@ -16,6 +16,7 @@ from course.cli import main
 from course.commands import make
 from course.sample_class import EXPECTED
 from course.sample_class.deserved import refuse_if_undeserved
+from tests.autograder.grading import stored
 from tests.autograder.grading.test_faults import Broken
 
 pytestmark = pytest.mark.sandbox
@@ -69,7 +70,7 @@ def test_a_class_is_graded_and_nothing_of_the_known_notebooks_is_recorded(
         "ada": 3.0,
         "bo": 3.0,
     }
-    assert {path.name for path in (root / "verdicts" / NAME).iterdir()} == {"ada.json", "bo.json"}
+    assert set(stored.records(root, NAME)) == {"ada", "bo"}
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -83,7 +84,7 @@ def test_where_no_sandbox_starts_nothing_is_graded_and_the_reason_is_given(
         r"decided, 3 of 3 are deserved \((.|\n)*course doctor",
     ):
         grade_all(submissions, stand_in, root, jobs=jobs, backend=Broken())
-    assert not (root / "verdicts").exists()
+    assert stored.records(root, NAME) == {}
 
 
 def test_where_a_wrong_answer_earns_points_nothing_is_graded(
@@ -109,7 +110,7 @@ def test_where_the_time_runs_out_the_machine_is_not_said_to_grade_wrong(
         r" 90.double: the time ran out, 3 of 3 are deserved",
     ):
         grade_all(submissions, stand_in, root)
-    assert not (root / "verdicts").exists()
+    assert stored.records(root, NAME) == {}
 
 
 def test_what_a_busy_machine_graded_wrong_once_is_tried_again(

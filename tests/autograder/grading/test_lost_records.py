@@ -11,8 +11,9 @@ import pytest
 
 from autograder.classroom.gradebook.course import course_config, open_gradebook
 from autograder.classroom.reports.feedback import feedback_path
-from autograder.grading.grade import load_verdict, record_path
+from autograder.grading.results_store import load_verdict
 from course.cli import main
+from tests.autograder.grading import stored
 
 pytestmark = pytest.mark.sandbox
 NAME = "90-stand-in"
@@ -37,25 +38,24 @@ def root(graded, tmp_path):
     return tmp_path / "root"
 
 
-def wrong_student(path):
-    path.write_bytes(path.with_name("Cy.json").read_bytes())
-
-
-def no_list(path):
-    path.write_text(
-        json.dumps(json.loads(path.read_text()) | {"results": [{"exercise": "90.double"}]})
-    )
-
-
-DAMAGES = {
-    "half": lambda path: path.write_bytes(path.read_bytes()[:400]),
-    "empty": lambda path: path.write_bytes(b""),
-    "gone": lambda path: path.unlink(),
-    "another program's": lambda path: path.write_text('{"schema": 1}'),
-    "somebody else's": wrong_student,
-    "no record": no_list,
-    "no text": lambda path: path.write_bytes(b"\xff\xfe" * 99),
+DAMAGES = {  # what Bo's record becomes; None takes the row away
+    "half": lambda records: records["Bo"][:400],
+    "empty": lambda records: "",
+    "gone": lambda records: None,
+    "another program's": lambda records: '{"schema": 1}',
+    "somebody else's": lambda records: records["Cy"],
+    "no record": lambda records: json.dumps(
+        json.loads(records["Bo"]) | {"results": [{"exercise": "90.double"}]}
+    ),
 }
+
+
+def harm(root, damage):
+    text = DAMAGES[damage](stored.records(root, NAME))
+    if text is None:
+        stored.remove_record(root, NAME, "Bo")
+    else:
+        stored.write_record(root, NAME, "Bo", text)
 
 
 def course(root, *words, assignment=("--assignment", "90")):
@@ -70,11 +70,11 @@ def rows(root):
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_everything_that_is_written_names_the_student_with_the_remedy(root, damage, capsys):
     assert course(root, "export", "gradescope") == 0
-    DAMAGES[damage](record_path(root, NAME, "Bo"))
+    harm(root, damage)
     page = feedback_path(root, NAME, "Bo").read_bytes()
     results = root / "report" / f"gradescope-{NAME}" / "Bo" / "results.json"
     remedy = (
-        f"The record verdicts/{NAME}/Bo.json {'is gone' if damage == 'gone' else 'cannot be read'};"
+        f"The result of Bo in results.sqlite {'is gone' if damage == 'gone' else 'cannot be read'};"
         " `course regrade 90 --write` judges"
     )
     assert course(root, "report") == 0
@@ -94,7 +94,7 @@ def test_everything_that_is_written_names_the_student_with_the_remedy(root, dama
     )
     assert (
         ">Bo</a>" in people
-        and f"Bo.json {'is gone' if damage == 'gone' else 'cannot be read'}" in people
+        and f"results.sqlite {'is gone' if damage == 'gone' else 'cannot be read'}" in people
         and "Ada" not in people
     )
     for words in (
@@ -132,9 +132,8 @@ def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(
     with open_gradebook(course_config(root)) as gradebook:
         gradebook.find_grade("double-check", NAME, NAME, "Bo").manual_score = 2
         gradebook.db.commit()
-    path = record_path(root, NAME, "Bo")
-    DAMAGES[damage](path)
-    harmed = path.read_bytes() if path.exists() else None
+    harm(root, damage)
+    harmed = stored.records(root, NAME).get("Bo")
     if words == "regrade":
         assert course(root, "regrade", "90", assignment=()) == 1
         said = capsys.readouterr().out
@@ -142,7 +141,7 @@ def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(
             "affected   1 verdicts" in said
             and "Bo: 2 -> 2 points (the record could not be read)" in said
         )
-        assert (path.read_bytes() if path.exists() else None) == harmed
+        assert stored.records(root, NAME).get("Bo") == harmed
         assert course(root, "regrade", "90", "--apply", assignment=()) == 0
     else:
         dee = tmp_path / "in" / MOODLE.format("Dee_9") / f"{NAME}.ipynb"
@@ -154,7 +153,7 @@ def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(
         ):  # a person may have taken it away
             assert (
                 course(root, "grade", tmp_path / "in") == 1
-                and "lost       Bo: The record" in capsys.readouterr().out
+                and "lost       Bo: The result" in capsys.readouterr().out
             )
             return
         assert course(root, "grade", *([tmp_path / "in"] if words.endswith("in") else [])) == 0
@@ -180,17 +179,17 @@ def test_grading_makes_the_record_again_from_the_copy_and_points_by_hand_stay(
 def test_a_record_whose_notebook_is_gone_too_is_named_until_it_is_handed_in_again(
     graded, root, capsys
 ):
-    record_path(root, NAME, "Bo").write_text("{")
+    stored.write_record(root, NAME, "Bo", "{")
     shutil.rmtree(root / "submitted" / "Bo")
     for words in (["grade"], ["grade", "--regrade"]):
         assert course(root, *words) == 1
         assert (
-            "lost       Bo: The record" in (said := capsys.readouterr().out)
+            "lost       Bo: The result" in (said := capsys.readouterr().out)
             and "hand it to `course grade` again" in said
         )
     assert (
         course(root, "regrade", "90", assignment=()) == 1
-        and "cannot     Bo: The record" in capsys.readouterr().out
+        and "cannot     Bo: The result" in capsys.readouterr().out
     )
     assert course(root, "grade", graded / "in") == 0 and rows(root)["Bo"]["total"] == "3"
 

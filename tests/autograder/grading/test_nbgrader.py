@@ -17,7 +17,8 @@ import pytest
 from autograder.classroom.grade_class import grade_class, rewrite
 from autograder.classroom.gradebook.course import course_config, open_gradebook
 from autograder.classroom.reports.feedback import feedback_path
-from autograder.grading.grade import load_verdict, record_path
+from autograder.grading.results_store import load_verdict
+from tests.autograder.grading import stored
 
 pytestmark = pytest.mark.sandbox
 NAME = "01-static-embeddings"
@@ -45,9 +46,9 @@ def root(whole):
     """The same with the records of a few students: what is derived from a record is made anew for
     each, in every run.
     """
-    for record in (whole / "verdicts" / NAME).glob("*.json"):
-        if record.stem not in FEW:
-            record.unlink()
+    for student in stored.records(whole, NAME):
+        if student not in FEW:
+            stored.remove_record(whole, NAME, student)
     return whole
 
 
@@ -119,14 +120,14 @@ def test_a_submission_that_cannot_be_read_waits_for_manual_grading_in_the_gradeb
 
 
 def test_autograde_takes_the_record_when_it_is_there(root):
-    before = record_path(root, NAME, "mistakes-01").stat().st_mtime_ns
+    before = stored.times(root, NAME)["mistakes-01"]
     nbgrader_here(root, "autograde", NAME, "--student", "mistakes-01", "--force")
-    assert record_path(root, NAME, "mistakes-01").stat().st_mtime_ns == before
+    assert stored.times(root, NAME)["mistakes-01"] == before
 
 
 def test_autograde_without_a_record_runs_the_sandbox_and_gives_the_same_points(root):
     before = scores(root, "edited-points")
-    record_path(root, NAME, "edited-points").unlink()
+    stored.remove_record(root, NAME, "edited-points")
     nbgrader(root, "autograde", NAME, "--student", "edited-points", "--force")
     assert scores(root, "edited-points") == before and before["ppmi-check"] == 5
     assert load_verdict(root, NAME, "edited-points").tier == "bubblewrap"
@@ -225,8 +226,9 @@ def test_only_what_changed_is_graded_again(graded, root, tmp_path):
 
 def test_a_regrade_says_what_it_changed(graded, root, tmp_path):
     submitted = small_class(graded, tmp_path / "in", "half-done")
-    record = record_path(root, NAME, "half-done")
-    record.write_text(record.read_text().replace('"earned": 5.0', '"earned": 1.0', 1))
+    record = stored.records(root, NAME)["half-done"]
+    changed = record.replace('"earned": 5.0', '"earned": 1.0', 1)
+    stored.write_record(root, NAME, "half-done", changed)
     summary = grade_class(submitted, "01", root, tmp_path / "report", regrade=True)
     assert summary.details == ["half-done 01.ppmi: 1 -> 5 ()"] and len(summary.changed) == 1
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from autograder.classroom.grade_class import grade_class
-from autograder.grading.grade import load_verdict, save_verdict
 from autograder.grading.intake.discovery import find_submissions
+from autograder.grading.results_store import load_verdict, save_verdict
 from course.cli import main
 
 NAME = "90-stand-in"

@@ -17,7 +17,8 @@ from autograder.classroom.reports.feedback import feedback_path
 from autograder.classroom.reports.lms_export import zip_feedback
 from autograder.classroom.verify import _find
 from autograder.grading.assignment import load_assignment
-from autograder.grading.grade import Verdict, load_verdict, save_verdict
+from autograder.grading.grade import Verdict
+from autograder.grading.results_store import load_verdict, save_verdict
 from course.cli import main
 
 pytestmark = pytest.mark.sandbox

@@ -38,9 +38,15 @@ def test_gradebook_records_feedback_and_grades_can_be_read_by_their_owner_only(
     path.parent.mkdir(parents=True)
     path.write_bytes(notebook_of())
     grade_class(tmp_path / "in", "90", root, tmp_path / "elsewhere")
-    assert not {"gradebook.db", "verdicts", "feedback", "submitted", "autograded", "hand-ins"} & {
-        *seen_by_others(root)
-    }
+    assert not {
+        "gradebook.db",
+        "results.sqlite",
+        "verdicts",
+        "feedback",
+        "submitted",
+        "autograded",
+        "hand-ins",
+    } & {*seen_by_others(root)}
     assert (root / "gradebook.db").stat().st_mode & 0o777 == 0o600 and (
         root / "verdicts"
     ).stat().st_mode & 0o777 == 0o700
@@ -50,18 +56,18 @@ def test_gradebook_records_feedback_and_grades_can_be_read_by_their_owner_only(
     page = root / "feedback" / "ada" / NAME / f"{NAME}.html"
     assert page.stat().st_mode & stat.S_IROTH  # nbgrader copies it to students with its rights
 
-    for name in ("gradebook.db", "verdicts"):  # as an older version left them
+    for name in ("gradebook.db", "results.sqlite", "verdicts"):  # as an older version left them
         (root / name).chmod(0o755)
     (root / "feedback").chmod(0o770)  # shared with a group on purpose
     assert main(["report", "--course-root", str(root)]) == 0
     assert (
-        "verdicts, gradebook.db could be read by others on this machine, and are closed to them now"
-        in capsys.readouterr().err
+        "verdicts, gradebook.db, results.sqlite could be read by others on this machine, and are"
+        " closed to them now" in capsys.readouterr().err
     )
     assert {
         name: (root / name).stat().st_mode & 0o777
-        for name in ("gradebook.db", "verdicts", "feedback")
-    } == {"gradebook.db": 0o600, "verdicts": 0o700, "feedback": 0o770}
+        for name in ("gradebook.db", "results.sqlite", "verdicts", "feedback")
+    } == {"gradebook.db": 0o600, "results.sqlite": 0o600, "verdicts": 0o700, "feedback": 0o770}
     assert (
         main(["report", "--course-root", str(root)]) == 0
         and "private" not in capsys.readouterr().err

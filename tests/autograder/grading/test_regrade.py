@@ -18,8 +18,10 @@ from autograder.classroom.gradebook.course import (
     open_gradebook,
 )
 from autograder.course_layout import REGRADE
-from autograder.grading.grade import SCHEMA, load_verdict, save_verdict
+from autograder.grading.grade import SCHEMA
+from autograder.grading.results_store import load_verdict, save_verdict
 from course.cli import main
+from tests.autograder.grading import stored
 from tests.autograder.grading.conftest import fingerprints
 
 pytestmark = pytest.mark.sandbox
@@ -103,13 +105,13 @@ def test_what_changes_is_shown_and_nothing_is_written_until_it_is_asked_for(root
     )  # a class has a line for each student, and details if it asks
     assert "by hand    dan 90.double: 1.5 points stay" in said
     assert fingerprints(root, REGRADE) == before
-    judged = (root / REGRADE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns
+    judged = stored.times(root / REGRADE, NAME)["ada"]
     assert (
         course(root, "--details") == 1
         and "ada 90.double: 1 -> 3 (negative: wrong -> passed)" in capsys.readouterr().out
     )
     assert course(root, "--json") == 1  # what was judged is taken up again
-    assert (root / REGRADE / "verdicts" / NAME / "ada.json").stat().st_mtime_ns == judged
+    assert stored.times(root / REGRADE, NAME)["ada"] == judged
     changes = {
         one["student"]: (one["before"], one["after"])
         for one in json.loads(capsys.readouterr().out)["changes"]
@@ -187,13 +189,13 @@ def test_a_copy_that_is_no_longer_what_was_graded_is_named(root, capsys):
 def test_a_record_of_an_earlier_release_is_judged_again_once_and_said_to_be(root, capsys):
     verdict = load_verdict(root, NAME, "ada")
     verdict.checks, verdict.schema = "worked out otherwise", 2
-    path = save_verdict(root, verdict)
+    save_verdict(root, verdict)
     assert course(root, "--apply") in (0, 1)  # 1: cy's copy was changed above
     said = capsys.readouterr().out
     assert (
         "checks     1 of them are from an earlier release" in said and "judged again, once" in said
     )
     assert "same       1 come out as before: ada" in said
-    assert json.loads(path.read_text())["schema"] == SCHEMA
+    assert json.loads(stored.records(root, NAME)["ada"])["schema"] == SCHEMA
     course(root)
     assert "earlier release" not in capsys.readouterr().out

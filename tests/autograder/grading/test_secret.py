@@ -14,8 +14,9 @@ from autograder.classroom.regrade import plan
 from autograder.common.errors import CourseError
 from autograder.course_layout import SECRET_FILE
 from autograder.grading.assignment import load_assignment, seed_id
-from autograder.grading.grade import load_verdict
+from autograder.grading.results_store import load_verdict
 from course.cli import main
+from tests.autograder.grading import stored
 from tests.autograder.grading.conftest import fingerprints
 
 pytestmark = pytest.mark.sandbox
@@ -69,7 +70,7 @@ def test_a_lost_secret_stops_what_judges_and_nothing_is_written(graded, root, wo
 
 
 def test_records_of_another_assignment_count_too(root, graded):
-    (root / "verdicts" / NAME).rename(root / "verdicts" / "91-another")
+    stored.rename_assignment(root, NAME, "91-another")
     assert (
         course(root, "grade", graded / "in", "--assignment", "90") == 2
         and not (root / SECRET_FILE).exists()

@@ -18,9 +18,11 @@ from autograder.classroom.gradebook.course import course_config
 from autograder.classroom.reports.course_overview import progress
 from autograder.common.errors import CourseError
 from autograder.grading.assignment import load_assignment
-from autograder.grading.grade import Verdict, record_path
+from autograder.grading.grade import Verdict
 from autograder.grading.progress_lines import Telling, spoken
+from autograder.grading.results_store import save_verdict
 from course.cli import main
+from tests.autograder.grading import stored
 
 STAND_IN, FIRST = "90-stand-in", "01-static-embeddings"
 
@@ -49,7 +51,7 @@ def test_what_is_to_come_is_who_has_no_record_yet_or_everybody_in_a_regrade(stan
         put(tmp_path / "in" / student / STAND_IN / f"{STAND_IN}.ipynb", b"{}")
         put(tmp_path / "submitted" / student / STAND_IN / f"{STAND_IN}.ipynb")
     put(tmp_path / "in" / "ada" / FIRST / f"{FIRST}.ipynb", b"{}")
-    put(record_path(tmp_path, STAND_IN, "bo"))
+    save_verdict(tmp_path, Verdict("bo", STAND_IN, "", ""))
     for names in ("all", "90,1"):
         assert wanted(names, tmp_path / "in", tmp_path) == {FIRST: 1, STAND_IN: 2}
         assert wanted(names, tmp_path / "in", tmp_path, regrade=True) == {FIRST: 1, STAND_IN: 3}
@@ -217,11 +219,10 @@ def test_ctrl_c_ends_with_130_keeps_what_was_graded_and_the_same_command_goes_on
     assert errors.read_text().splitlines()[-1] == "course grade: interrupted"
     kept = journal(root, stand_in)
     assert after <= len(kept) < 8
-    times = {
-        path: path.stat().st_mtime_ns for path in (root / "verdicts" / STAND_IN).glob("*.json")
-    }
+    times = stored.times(root, STAND_IN)
     assert main(command) == 0
-    assert {path: path.stat().st_mtime_ns for path in times} == times  # nobody was judged twice
+    now = stored.times(root, STAND_IN)
+    assert {student: now[student] for student in times} == times  # nobody was judged twice
     with open_class_book(course_config(root), root, stand_in) as book:
         held = book.held()
         assert all(book.is_stored(verdict, held) for verdict in journal(root, stand_in).values())

@@ -15,8 +15,10 @@ from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT
 from autograder.classroom.similarity.report import similar, write_similar
 from autograder.common.error_boundary import Guard
 from autograder.grading.assignment import load_assignment
-from autograder.grading.grade import Verdict, save_verdict
+from autograder.grading.grade import Verdict
+from autograder.grading.results_store import save_verdict
 from course.cli import main
+from tests.autograder.grading import stored
 
 NUMBERS = ["03", *(pytest.param(number, marks=pytest.mark.long) for number in ("01", "08", "16"))]
 
@@ -190,7 +192,7 @@ def test_the_command_writes_the_page_and_changes_no_record(new_root, tmp_path, c
     (root / CONFIG_FILE).write_text(CONFIG_TEXT)
     for verdict in verdicts(assignment, [*students[:5], students[0]]):
         save_verdict(root, verdict)
-    before = {path: path.read_bytes() for path in (root / "verdicts").rglob("*.json")}
+    before = stored.records(root, assignment.name)
     assert main(["similar", "03", "--course-root", str(root), "--json"]) == 1
     said = json.loads(capsys.readouterr().out)
     shares = {tuple(pair["students"]): pair["share"] for pair in said["pairs"]}
@@ -198,4 +200,4 @@ def test_the_command_writes_the_page_and_changes_no_record(new_root, tmp_path, c
     assert [pair for pair, share in shares.items() if share == 1] == [copied], shares
     assert main(["similar", "03", "--course-root", str(root)]) == 1
     assert "pair       student-000 and student-005: 100 %" in capsys.readouterr().out
-    assert {path: path.read_bytes() for path in (root / "verdicts").rglob("*.json")} == before
+    assert stored.records(root, assignment.name) == before

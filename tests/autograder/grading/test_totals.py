@@ -18,7 +18,8 @@ from autograder.classroom.gradebook.course import (
 from autograder.classroom.gradebook.grades import HandGrades, exercise_points, total_points
 from autograder.common.error_boundary import Guard
 from autograder.grading.assignment import course_secret, load_assignment
-from autograder.grading.grade import Verdict, save_verdict
+from autograder.grading.grade import Verdict
+from autograder.grading.results_store import save_verdict
 from course.cli import main
 
 NAME = "01-static-embeddings"

@@ -18,6 +18,7 @@ import pytest
 
 from autograder.grading.executors import local as schedule
 from course.cli import main
+from tests.autograder.grading import stored
 from tests.autograder.grading.derived import differences
 from tests.autograder.grading.killing import Disturbed
 from tests.gradebooks import OnPostgres, OnSqlite, database_of
@@ -70,28 +71,25 @@ def at_the_first_verdict(monkeypatch, what):
     done, save = [], schedule.save_verdict
 
     def saving(root, verdict):
-        path = save(root, verdict)
+        save(root, verdict)
         if not done:
             done.append(verdict.student)
             what()
-        return path
 
     monkeypatch.setattr(schedule, "save_verdict", saving)
     return done
 
 
 def judged(small):
-    return sorted(
-        path.stem for path in (small.root / "verdicts" / "90-stand-in").glob("[!.]*.json")
-    )
+    return sorted(stored.records(small.root, "90-stand-in"))
 
 
 def goes_on(small, capsys, first):
     """The next run keeps the verdict that was there and gives what an undisturbed run gives."""
-    path = small.root / "verdicts" / "90-stand-in" / f"{first}.json"
-    before = path.read_bytes()
+    before = stored.records(small.root, "90-stand-in")[first]
     assert course(small, capsys)[0] in (0, 1)
-    assert path.read_bytes() == before and differences(small.wanted, small.found()) == []
+    assert stored.records(small.root, "90-stand-in")[first] == before
+    assert differences(small.wanted, small.found()) == []
 
 
 def said_well(code, said, *words):
@@ -279,7 +277,7 @@ def saving(root, verdict):
     clock.write_text("-400d")
     while time.time() > today:
         time.sleep(0.05)
-    return save(root, verdict)
+    save(root, verdict)
 
 schedule.save_verdict = saving
 with stand_in_there(make_stand_in(folder)):

@@ -13,8 +13,9 @@ import pytest
 from autograder.authoring.student_notebook import ANSWER, Notebook
 from autograder.classroom.grade_class import grade_class
 from autograder.classroom.gradebook.course import course_config, open_gradebook
-from autograder.grading.grade import load_verdict
+from autograder.grading.results_store import load_verdict
 from course.cli import main
+from tests.autograder.grading import stored
 
 pytestmark = pytest.mark.sandbox
 NAME, FIRST = "90-stand-in", "01-static-embeddings"
@@ -82,7 +83,7 @@ def test_what_goes_out_leaves_out_whose_newer_hand_in_is_not_judged(root, tmp_pa
 def test_under_best_a_hand_in_that_is_not_judged_may_be_the_best(root):
     course(root, "grade", "--attempts", "best")
     assert rows(root)["ada"]["total"] == "3"
-    (root / "hand-ins" / "1" / "verdicts" / NAME / "ada.json").unlink()
+    stored.remove_record(root, NAME, "ada", attempt=1)
     course(root, "report")
     assert (
         "Another hand-in is not judged yet, and the best one counts"

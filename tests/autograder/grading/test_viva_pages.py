@@ -4,7 +4,8 @@ from autograder.authoring.solution_sources import reference_sources
 from autograder.checks.results import ExerciseResult
 from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT
 from autograder.grading.assignment import course_secret, load_assignment
-from autograder.grading.grade import Verdict, save_verdict
+from autograder.grading.grade import Verdict
+from autograder.grading.results_store import save_verdict
 from autograder.sandbox.api.student import MachineBusy
 from autograder.viva import class_pages
 from autograder.viva.ask import functions_of

@@ -11,7 +11,8 @@ from autograder.classroom.grade_class import grade_class, rewrite
 from autograder.classroom.gradebook.grades import HandGrades, write_csv
 from autograder.common.errors import CourseError
 from autograder.grading.assignment import load_assignment
-from autograder.grading.grade import Verdict, save_verdict
+from autograder.grading.grade import Verdict
+from autograder.grading.results_store import save_verdict
 from course.assignment_option import chosen, chosen_for
 from course.cli import main
 

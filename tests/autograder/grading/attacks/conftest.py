@@ -22,6 +22,7 @@ from autograder.checks.protocol import exercise, expect
 from autograder.grading.assignment import Assignment, load_assignment
 from autograder.sandbox.backends.bubblewrap import FIRST_UID
 from autograder.sandbox.selftest.bait import REPOSITORY
+from tests.autograder.grading import stored
 
 NAME = "91-attacked"
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h: whoever is left by its parent becomes ours
@@ -204,6 +205,9 @@ def _files(course: Path, submitted: Path, honest: list[str]) -> dict[str, str]:
             )
             if ours and path.is_file() and not path.is_symlink() and path.stat().st_size < 1 << 26:
                 found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    for student, record in stored.records(course, NAME).items():
+        if student in honest:
+            found[f"result of {student}"] = record
     for folder in ("autograder/checks", "autograder/grading", "autograder/sandbox", "solutions"):
         for path in sorted((REPOSITORY / folder).rglob("*")):
             if "__pycache__" not in path.parts:
@@ -222,6 +226,9 @@ def _files(course: Path, submitted: Path, honest: list[str]) -> dict[str, str]:
                 "grading.lock",
                 "gradebook.db-journal",
                 "submitted",
+                "results.sqlite",
+                "results.sqlite-wal",
+                "results.sqlite-shm",
             )
         }
     return found

@@ -55,7 +55,7 @@ def double(x):
         "reads-earlier-verdicts",
         """
 def double(x):
-    return 2 * x if open(FACTS["course"] + "/verdicts/91-attacked/honest-1.json").read() else 0
+    return 2 * x if open(FACTS["course"] + "/results.sqlite", "rb").read() else 0
 """,
         "FileNotFoundError",
     ),
@@ -235,7 +235,7 @@ def double(x):
         """
 import json
 def double(x):
-    with open(FACTS["course"] + "/verdicts/91-attacked/writes-its-verdict.json", "w") as file:
+    with open(FACTS["course"] + "/results.sqlite", "w") as file:
         json.dump({"earned": 3}, file)
     return 0
 """,

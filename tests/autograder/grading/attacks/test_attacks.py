@@ -16,7 +16,8 @@ import pytest
 
 from autograder.classroom.grade_class import grade_class
 from autograder.common.safe_names import safe_name
-from autograder.grading.grade import Verdict, load_verdict
+from autograder.grading.grade import Verdict
+from autograder.grading.results_store import load_verdict
 from autograder.sandbox.backends.base import ProcessBackend
 from autograder.sandbox.selftest.bait import REPOSITORY, Bait
 from tests.autograder.grading.attacks.attack import Attack
