@@ -1,0 +1,253 @@
+"""What small changes of a student's code do to the result of the captured calls: each is run."""
+
+import ast
+import builtins
+import sys
+from collections import Counter
+from functools import partial
+
+import torch
+
+from autograder.viva.inside.code import SYMBOLS, Code
+from autograder.viva.inside.describing import describe
+from autograder.viva.inside.episodes import CAPTURE, alike, played
+from autograder.viva.inside.watch import names_of
+
+MOST_CHANGED = 5_000  # lines that a changed cell may run
+MOST_SITES = 60  # that are tried
+MOST_LAUNCHES = 12  # the same of kernels, whose interpreter is slow
+FEW = 6  # numbers of a result that is printed
+FAR = 0.05  # between two printed numbers: no float noise, no trick of rounding
+SWAPS = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+
+
+GONE = "the line is removed"
+
+
+class TooLong(BaseException):
+    """A changed cell that runs more lines than any that is asked about."""
+
+
+def w2s_changed(source: str, name: str, given: list) -> dict:
+    """{"before": the result as text, "changes": [line, what changes, outcome, result as text]}.
+
+    outcome: "same", "values", "shape" or "error". Left out are changes after which the code does
+    not end soon, and those whose result differs between the changed tree and its printed text,
+    or from run to run.
+    """
+    episode, code = CAPTURE["chosen"], Code(source, name, given)
+    before = _run(source, name, episode)
+    found = []
+    most = MOST_LAUNCHES if CAPTURE["kernel"] else MOST_SITES
+    for line, label, text in _changed_texts(code)[:most]:
+        outcomes = [_outcome(before, text, name, episode) for _ in range(2)]
+        if outcomes[0] is not None and outcomes[0] == outcomes[1]:
+            found.append([line, label, *outcomes[0]])
+    return {"before": _text(before, describe(before)), "changes": found}
+
+
+# ------------------------------------------------------------------ changed programs
+def _changed_texts(code: Code) -> list:
+    """(line, what changes, changed text): one small change in each; lines take turns."""
+    found = []
+    sites = _sites(code)
+    vague = Counter((line, one) for line, one, _, _ in sites)
+    exact = Counter((line, one) for line, _, one, _ in sites)
+    for number, (line, general, special, _) in enumerate(sites):
+        # What a label names must be one thing; the one that quotes less is taken.
+        label = general if vague[line, general] == 1 else special
+        if vague[line, general] > 1 and exact[line, special] > 1:
+            continue
+        # The sites of a fresh tree are the same in the same order, so each is changed by itself.
+        fresh = Code(code.source, code.name, [])
+        fresh.watched = {one: fresh.watched[one] for one in code.watched}
+        _sites(fresh)[number][3]()
+        text = ast.unparse(ast.fix_missing_locations(fresh.tree))
+        found.append((line, label, text))
+    turns = Counter()
+    ranked = []
+    for one in found:
+        turns[one[0]] += 1
+        ranked.append((turns[one[0]], one))
+    return [one for _, one in sorted(ranked, key=lambda pair: (pair[0], pair[1][0]))]
+
+
+def _sites(code: Code) -> list:
+    """(line, what changes without quoting it, what changes, how) of each that can be changed."""
+    found = []
+    parents = {id(child): one for one in ast.walk(code.tree) for child in ast.iter_child_nodes(one)}
+    for line, statement in code.watched.items():
+        inside = statement.test if isinstance(statement, ast.If) else statement
+        for node in ast.walk(inside):
+            found += [(line, *one) for one in _of_node(node, parents)]
+        if isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign)):
+            found.append((line, GONE, GONE, _remover(statement, parents)))
+    return found
+
+
+def _of_node(node: ast.AST, parents: dict) -> list:
+    if isinstance(node, ast.BinOp):
+        return _of_operator(node)
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
+        new = SWAPS[type(node.ops[0])]()
+        label = f"`{SYMBOLS[type(node.ops[0])]}` becomes `{SYMBOLS[type(new)]}`"
+        return [("the comparison is exchanged", label, lambda: node.ops.__setitem__(0, new))]
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        value = node.value
+        label = f"the number {value} becomes {value + 1}"
+        more = "the whole number is raised by 1"
+        return [(more, label, lambda: setattr(node, "value", value + 1))]
+    if isinstance(node, ast.keyword) and node.arg:
+        call = parents[id(node)]
+        label = f"the argument `{node.arg}` is left out"
+        more = "the argument that has a name is left out"
+        return [(more, label, lambda: call.keywords.remove(node))]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
+        if isinstance(node.operand, ast.Constant):
+            return []
+        label = "the minus" if isinstance(node.op, ast.USub) else "the `not`"
+        change = partial(_replace, parents[id(node)], node, node.operand)
+        return [(f"{label} in front is left out",) * 2 + (change,)]
+    return _of_call(node, parents) if isinstance(node, ast.Call) else []
+
+
+def _of_operator(node: ast.BinOp) -> list:
+    found = []
+    symbol = SYMBOLS.get(type(node.op), "operator")
+    if type(node.op) in SWAPS:
+        new = SWAPS[type(node.op)]()
+        label = f"`{symbol}` becomes `{SYMBOLS[type(new)]}`"
+        change = partial(setattr, node, "op", new)
+        found.append(("the arithmetic operator is exchanged", label, change))
+    if not isinstance(node.op, (ast.Add, ast.Mult)):
+        sides = partial(_swap_sides, node)
+        found.append(
+            ("the sides of the operator trade places", f"the sides of `{symbol}` swap", sides)
+        )
+    return found
+
+
+def _swap_sides(node: ast.BinOp) -> None:
+    node.left, node.right = node.right, node.left
+
+
+def _of_call(node: ast.Call, parents: dict) -> list:
+    owner = getattr(node.func, "value", None)
+    is_method = owner is not None and not (isinstance(owner, ast.Name) and owner.id in MODULES)
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    if is_method and not isinstance(owner, ast.Attribute):
+        change = partial(_replace, parents[id(node)], node, owner)
+        return [("the method call is left out", f"the call of `.{name}` is left out", change)]
+    if not is_method and node.args and name and not isinstance(node.args[0], ast.Starred):
+        change = partial(_replace, parents[id(node)], node, node.args[0])
+        label = f"the call of `{name}` is replaced by its first argument"
+        return [("the function call is replaced by its first argument", label, change)]
+    return []
+
+
+MODULES = {"torch", "F", "nn", "math", "np", "tl", "triton", "self", "re", "json", "random"}
+
+
+def _remover(statement: ast.stmt, parents: dict):
+    return lambda: _replace(parents[id(statement)], statement, ast.Pass())
+
+
+def _replace(parent: ast.AST, old: ast.AST, new: ast.AST) -> None:
+    for field, value in ast.iter_fields(parent):
+        if value is old:
+            setattr(parent, field, new)
+        elif isinstance(value, list) and any(one is old for one in value):
+            setattr(parent, field, [new if one is old else one for one in value])
+
+
+# ------------------------------------------------------------------ their results
+def _outcome(before, text: str, name: str, episode: list) -> tuple | None:
+    try:
+        after = _run(text, name, episode)
+    except TooLong:
+        return None
+    except LookupError as error:
+        if "was not asked" in str(error):
+            return None  # it asks a function of ours what the student's never asked
+        return "error", _raises(error)
+    except Exception as error:
+        # That a name is missing can be seen without the code: nobody is asked for it.
+        # A kernel that was stopped by the harness has no result on a GPU either.
+        unseen = isinstance(error, NameError) or type(error).__name__ == "Failed"
+        return None if unseen else ("error", _raises(error))
+    if alike(before, after):
+        return "same", "exactly what it gives unchanged"
+    kinds = describe(before), describe(after)
+    if [one.get("shape") for one in kinds] != [one.get("shape") for one in kinds[::-1]]:
+        return "shape", f"a tensor of shape {tuple(after.shape)}" if _is_tensor(after) else None
+    end = "values" if kinds[0]["kind"] == kinds[1]["kind"] else "shape"
+    return end, _text(after, kinds[1], before)
+
+
+def _raises(error: Exception) -> str:
+    name = type(error).__name__
+    return f"an exception ({name})" if hasattr(builtins, name) else "an exception"
+
+
+def _is_tensor(value) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def _text(value, described: dict, other=None) -> str | None:
+    """A result for a reader, None where it is too long or nearly another one."""
+    if "text" in described and described["kind"] != "float":
+        return described["text"]
+    if isinstance(value, float):
+        near = isinstance(other, float) and abs(value - other) < FAR
+        return None if near or value != value else f"{value:.2f}"
+    if not _is_tensor(value) or value.numel() > FEW or value.dtype == torch.bool:
+        return None
+    numbers = value.detach().double()
+    if not torch.isfinite(numbers).all():
+        return None
+    if _is_tensor(other) and other.shape == value.shape:
+        if (numbers - other.detach().double()).abs().max() < FAR:
+            return None
+    return f"tensor({_two_digits(numbers.tolist())})"
+
+
+def _two_digits(numbers):
+    if isinstance(numbers, list):
+        return [_two_digits(one) for one in numbers]
+    return round(numbers, 2) + 0.0
+
+
+def _run(text: str, name: str, episode: list):
+    """What the episode gives of this text. Raises TooLong after MOST_CHANGED of its lines."""
+    filename = f"<changed {name}>"
+    names = names_of(text, filename)
+    left = MOST_CHANGED
+
+    def each(frame, event, _):
+        nonlocal left
+        if frame.f_code.co_filename != filename:
+            return None
+        left -= event == "line"
+        if left < 0:
+            raise TooLong
+        return each
+
+    before = sys.gettrace()
+    sys.settrace(each)
+    try:
+        return played(names, name, episode)
+    finally:
+        sys.settrace(before)
