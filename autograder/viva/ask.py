@@ -29,6 +29,7 @@ FILES = ("describing", "episodes", "code", "watch", "change")  # each needs thos
 SIBLINGS = "from autograder.viva.inside."
 ENTRIES = ("w2s_begin", "w2s_end", "w2s_given", "w2s_record", "w2s_changed")
 MOST_ELEMENTS = 4096  # of the tensors of a kernel's launch
+MOST_CHANGES = 24  # of one function, that are asked for
 IN_ORDER = "; its program instances run in the order of their ids"
 NO_CALL = "its checks make no call that can be played again"
 
@@ -114,8 +115,7 @@ def _ask(
         if not _captured(exercise, student, "triton.jit" in source):
             return _because(without, NO_CALL)
         record = _value(student, "w2s_record", source, name, given)
-        changes = _value(student, "w2s_changed", source, name, given)
-        made = questions(record, changes, draw)
+        made = questions(record, _changed(student, source, name, given), draw)
         call = str(record["call"])
     except StudentError as error:
         return _because(without, error.text.strip().rsplit("\n", 1)[-1])
@@ -149,6 +149,17 @@ def _captured(exercise: Exercise, student: Student, kernel: bool) -> bool:
     if kernel:
         return bool(launches) and _value(student, "w2s_given", launches) is True
     return _value(student, "w2s_end") is True
+
+
+def _changed(student: Student, source: str, name: str, given: list[str]) -> dict:
+    """What small changes do, asked one by one: each may take as long as a call may."""
+    changes: list = []
+    for number in range(MOST_CHANGES):
+        changed = _value(student, "w2s_changed", source, name, given, number)
+        changes += changed["changes"]
+        if changed["more"] is not True:
+            break
+    return {"before": changed["before"], "changes": changes}
 
 
 def _plain(args: tuple) -> tuple | None:

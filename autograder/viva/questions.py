@@ -31,7 +31,9 @@ OUTCOMES = {
     "shape": "a result of another type or size",
     "error": "an exception",
 }
-LEGEND = "(Exchanged operators: + and -, * and /, < and <=, > and >=, == and !=; // and ** become *.)"
+LEGEND = (
+    "(Exchanged operators: + and -, * and /, < and <=, > and >=, == and !=; // and ** become *.)"
+)
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 BETTER = ("value", "line", "runs", "next", "change")
 KINDS = (*BETTER, "inner", "count", "effect")

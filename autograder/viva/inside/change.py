@@ -3,6 +3,7 @@
 import ast
 import builtins
 import sys
+import warnings
 from collections import Counter
 from functools import partial
 
@@ -14,8 +15,8 @@ from autograder.viva.inside.episodes import CAPTURE, alike, played
 from autograder.viva.inside.watch import names_of
 
 MOST_CHANGED = 5_000  # lines that a changed cell may run
-MOST_SITES = 60  # that are tried
-MOST_LAUNCHES = 12  # the same of kernels, whose interpreter is slow
+MOST_SITES = 24  # that are tried
+MOST_LAUNCHES = 8  # the same of kernels, whose interpreter is slow
 FEW = 6  # numbers of a result that is printed
 FAR = 0.05  # between two printed numbers: no float noise, no trick of rounding
 SWAPS = {
@@ -41,48 +42,55 @@ class TooLong(BaseException):
     """A changed cell that runs more lines than any that is asked about."""
 
 
-def w2s_changed(source: str, name: str, given: list) -> dict:
-    """{"before": the result as text, "changes": [line, what changes, outcome, result as text]}.
+def w2s_changed(source: str, name: str, given: list, number: int) -> dict:
+    """{"before": the result as text, "changes": [line, what changes, outcome, result as text] of
+    the change with this number, "more": whether there are others}.
 
-    outcome: "same", "values", "shape" or "error". Left out are changes after which the code does
-    not end soon, and those whose result differs between the changed tree and its printed text,
-    or from run to run.
+    outcome: "same", "values", "shape" or "error". No change is returned where the code does not
+    end soon, or where the result differs from run to run. One change a call: each has its time.
     """
+    warnings.simplefilter("ignore")  # of numpy and the compiler, about changed code
     episode, code = CAPTURE["chosen"], Code(source, name, given)
-    before = _run(source, name, episode)
+    if number == 0:
+        CAPTURE["before"] = [_run(source, name, episode) for _ in range(2)]
+    before, again = CAPTURE["before"]
+    if not alike(before, again):
+        # What a change does cannot be told from chance.
+        return {"before": None, "changes": [], "more": False}
+    chosen = _changes(code)[: MOST_LAUNCHES if CAPTURE["kernel"] else MOST_SITES]
     found = []
-    most = MOST_LAUNCHES if CAPTURE["kernel"] else MOST_SITES
-    for line, label, text in _changed_texts(code)[:most]:
+    for line, site, label in chosen[number : number + 1]:
+        text = _changed_text(code, site)
         outcomes = [_outcome(before, text, name, episode) for _ in range(2)]
         if outcomes[0] is not None and outcomes[0] == outcomes[1]:
             found.append([line, label, *outcomes[0]])
-    return {"before": _text(before, describe(before)), "changes": found}
+    more = number + 1 < len(chosen)
+    return {"before": _text(before, describe(before)), "changes": found, "more": more}
 
 
 # ------------------------------------------------------------------ changed programs
-def _changed_texts(code: Code) -> list:
-    """(line, what changes, changed text): one small change in each; lines take turns."""
-    found = []
+def _changes(code: Code) -> list:
+    """(line, number of the site, what changes) of each change; lines take turns."""
     sites = _sites(code)
     vague = Counter((line, one) for line, one, _, _ in sites)
     exact = Counter((line, one) for line, _, one, _ in sites)
+    turns, ranked = Counter(), []
     for number, (line, general, special, _) in enumerate(sites):
         # What a label names must be one thing; the one that quotes less is taken.
-        label = general if vague[line, general] == 1 else special
         if vague[line, general] > 1 and exact[line, special] > 1:
             continue
-        # The sites of a fresh tree are the same in the same order, so each is changed by itself.
-        fresh = Code(code.source, code.name, [])
-        fresh.watched = {one: fresh.watched[one] for one in code.watched}
-        _sites(fresh)[number][3]()
-        text = ast.unparse(ast.fix_missing_locations(fresh.tree))
-        found.append((line, label, text))
-    turns = Counter()
-    ranked = []
-    for one in found:
-        turns[one[0]] += 1
-        ranked.append((turns[one[0]], one))
-    return [one for _, one in sorted(ranked, key=lambda pair: (pair[0], pair[1][0]))]
+        turns[line] += 1
+        label = general if vague[line, general] == 1 else special
+        ranked.append((turns[line], line, number, label))
+    return [one[1:] for one in sorted(ranked)]
+
+
+def _changed_text(code: Code, number: int) -> str:
+    """The cell with one site changed: those of a fresh tree are the same in the same order."""
+    fresh = Code(code.source, code.name, [])
+    fresh.watched = {one: fresh.watched[one] for one in code.watched}
+    _sites(fresh)[number][3]()
+    return ast.unparse(ast.fix_missing_locations(fresh.tree))
 
 
 def _sites(code: Code) -> list:
@@ -213,7 +221,11 @@ def _text(value, described: dict, other=None) -> str | None:
     if isinstance(value, float):
         near = isinstance(other, float) and abs(value - other) < FAR
         return None if near or value != value else f"{value:.2f}"
-    if not _is_tensor(value) or value.numel() > FEW or value.dtype == torch.bool:
+    if not _is_tensor(value):
+        return None
+    if _is_tensor(other) and (value.numel() > FEW or value.dtype == torch.bool):
+        return _entries(value.detach().double(), other.detach().double())
+    if value.numel() > FEW or value.dtype == torch.bool:
         return None
     numbers = value.detach().double()
     if not torch.isfinite(numbers).all():
@@ -222,6 +234,15 @@ def _text(value, described: dict, other=None) -> str | None:
         if (numbers - other.detach().double()).abs().max() < FAR:
             return None
     return f"tensor({_two_digits(numbers.tolist())})"
+
+
+def _entries(value, other) -> str | None:
+    """How many entries of a large result differ, where that is no matter of rounding."""
+    apart = (value - other).abs()
+    count = int((apart > FAR).sum())
+    if count != int((apart > 1e-5).sum()) or not torch.isfinite(apart).all():
+        return None
+    return f"a result of the same size, of which {count} of {value.numel()} entries differ"
 
 
 def _two_digits(numbers):

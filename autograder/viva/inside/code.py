@@ -6,6 +6,7 @@ OWN_SCOPE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorE
 MAYBE = (ast.IfExp, ast.BoolOp)  # parts of these may not be evaluated
 PURE = (ast.Call, ast.BinOp, ast.Subscript, ast.Compare)
 CHANGING = {"append", "extend", "insert", "pop", "remove", "sort", "update", "add", "next"}
+CHANGING |= {"backward", "grad", "step", "manual_seed", "open", "print", "write", "put"}
 CHANGING |= {"store", "popleft", "appendleft", "setdefault", "discard", "clear", "reverse"}
 RANDOM = {"rand", "randn", "randint", "multinomial", "random", "sample", "choice", "shuffle"}
 COMPOUND = (ast.For, ast.While, ast.If, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
@@ -65,12 +66,8 @@ class Code:
 
 
 def _functions(tree: ast.Module) -> list:
-    """The functions of a cell, and the methods of its classes."""
-    found = []
-    for node in tree.body:
-        inside = node.body if isinstance(node, ast.ClassDef) else [node]
-        found += [one for one in inside if isinstance(one, ast.FunctionDef)]
-    return found
+    """The functions and methods of a cell, those inside others, too."""
+    return [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
 
 
 def _statements(node: ast.AST) -> list:

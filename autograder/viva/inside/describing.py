@@ -22,7 +22,7 @@ def describe(value: object) -> dict:
     if isinstance(value, EXACT):
         text = repr(value) if isinstance(value, (bool, str)) else str(value)
         return {"kind": kind, "text": text[:SHOWN]}
-    if isinstance(value, (list, tuple, dict)):
+    if type(value) in (list, tuple, dict):
         size = {"kind": kind, "length": len(value)}
         if _is_exact(value) and len(text := repr(value)) <= SHOWN:
             size["text"] = text

@@ -18,7 +18,7 @@ from autograder.viva.inside.describing import shown
 
 MOST_ELEMENTS = 4096  # of all tensors of an episode
 MOST_EPISODES = 60
-MOST_STEPS = 4  # calls of one object, after it was made
+MOST_CALLS = 4  # calls of one object, after it was made
 MANY = 5  # entries of a list, letters of a text: enough to see a pattern
 PIECES = 20  # of a generator
 SPECIAL = ("__init__", "__call__", "__len__", "__getitem__", "__contains__", "__iter__")
@@ -142,12 +142,17 @@ def _noting_method(method, key):
             # An object whose call could not be copied is not followed any further.
             if known is self and episode and kept is None:
                 episode.append(None)
-            elif known is self and episode and None not in episode:
-                if len(episode) <= MOST_STEPS:
-                    episode.append([key, *kept])
+            elif known is self and _goes_further(episode, [key, *kept]):
+                episode.append([key, *kept])
         return value
 
     return noting
+
+
+def _goes_further(episode: list, step: list) -> bool:
+    """Whether a call is one more of a followed object, and not the last one again."""
+    followed = bool(episode) and None not in episode
+    return followed and len(episode) <= MOST_CALLS and not alike(episode[-1], step)
 
 
 def _outermost(function, args, kwargs):
