@@ -2,6 +2,7 @@
 
     python bench/viva.py                    half an hour on one core
     python bench/viva.py --chapter 04       prints one chapter, records nothing
+    python bench/viva.py --every 4          a sample
 
 Asked is the solution of every function exercise, and every other right answer that the
 course keeps and that has source. A question is good when both ways of watching the run
@@ -57,27 +58,30 @@ def main() -> None:
     """Ask about every right answer of every chapter, or of one."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--chapter", default="", metavar="NN")
-    chapter = parser.parse_args().chapter
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="every K-th answer")
+    args = parser.parse_args()
+    chapter = args.chapter
     made = []
     for number in [chapter] if chapter else [one.number for one in assignments()]:
         assignment = load_assignment(number)
-        some = [asked_of(assignment, *answer) for answer in answers(assignment)]
+        some = [asked_of(assignment, *answer) for answer in answers(assignment)[:: args.every]]
         print(number, dict(Counter(len(one.questions) for one in some)), flush=True)
         for one in some:
             if len(one.questions) < 3:
                 print("  ", one.exercise, len(one.questions), one.reason[:120], flush=True)
         made += some
     if not chapter:
-        _record(made)
+        _record(made, args.every)
 
 
-def _record(made: list[Asked]) -> None:
+def _record(made: list[Asked], every: int) -> None:
     counts = Counter(len(one.questions) for one in made)
     asked = [question for one in made for question in one.questions]
     steps = sorted(one.steps for one in asked)
     save(
         "viva",
         versions=("torch",),
+        every=every,
         answers=len(made),
         with_questions={str(count): counts[count] for count in range(4)},
         share_with_three=round(counts[3] / len(made), 3),

@@ -1,39 +1,27 @@
 """Wrong options near a right one, of the same type, in which the right one is no hub."""
 
 import ast
-import itertools
 
 OPTIONS = 4
+MOST_TEXT = 80  # characters of a value that is taken apart
 
 
 def near_shapes(right: tuple[int, ...], seen: list, draw) -> list[tuple[int, ...]]:
-    """Wrong shapes, those with as many axes first: other shapes of the run, the right one with
-    axes swapped or another size, and the same of those.
+    """Wrong shapes: others of the run, which a reader without the code cannot exclude; with too
+    few of them, these and the right one with axes exchanged or another size.
     """
-    sizes = sorted({size for one in (*seen, right) for size in one})
-    sizes += [sizes[-1] + 1, sizes[-1] + 2]
-    decoys = [one for one in seen if one != right]
-    invented = [
-        right[:axis] + (size,) + right[axis + 1 :]
-        for axis in range(len(right))
-        for size in sizes
-        if size != right[axis]
-    ]
+    decoys = [one for one in seen if one and one != right]
     draw.shuffle(decoys)
+    decoys.sort(key=lambda one: len(one) != len(right))
+    sizes = sorted({size for one in (*seen, right) for size in one} | {1})
+    invented = []
+    for shape in (right, *decoys):
+        invented += [shape[::-1], shape[1:] + shape[:1], shape[:-1] + (1,), (1, *shape[1:])]
+        for axis in range(len(shape)):
+            invented += [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
     draw.shuffle(invented)
-    distortions = [
-        lambda one: one[:-2] + one[-2:][::-1],
-        lambda one: one[1:] + one[:1],
-        lambda one: one[:-1] + (1,),
-        lambda one: (1, *one[1:]),
-    ]
-    draw.shuffle(distortions)
-    found: list[tuple[int, ...]] = []
-    same = [one for one in decoys if len(one) == len(right)]
-    for decoy, distort in zip([*same, *invented], itertools.cycle(distortions)):
-        found += [decoy, distort(decoy), distort(right)]
-    found = [one for one in [*found, *decoys] if one != right]
-    return sorted(found, key=lambda one: len(one) != len(right))
+    more = [(size,) for size in range(2, 9)]
+    return [one for one in [*decoys, *invented, *more] if one != right]
 
 
 def near_numbers(right: str, seen: list[str], draw) -> list[str]:
@@ -52,7 +40,7 @@ def near_texts(right: str, seen: list[str], draw) -> list[str]:
     draw.shuffle(others)
     made = []
     for text in (right, *others):
-        value = ast.literal_eval(text)
+        value = _read(text)
         if isinstance(value, (str, list, tuple)) and len(value) > 1:
             made += [value[:-1], value[1:], value[-1:] + value[1:-1] + value[:1], value[:1]]
         elif isinstance(value, dict) and len(value) > 1:
@@ -60,3 +48,11 @@ def near_texts(right: str, seen: list[str], draw) -> list[str]:
             made += [dict(items[:-1]), dict(items[1:]), dict(items[:1])]
     draw.shuffle(made)
     return [*others[:2], *(repr(one) for one in made if repr(one) != right), *others[2:]]
+
+
+def _read(text: str) -> object:
+    """The value that a text shows, None for what is none: it comes from a student's process."""
+    try:
+        return ast.literal_eval(text) if len(text) <= MOST_TEXT else None
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None

@@ -35,7 +35,8 @@ LEGEND = (
     "(Exchanged operators: + and -, * and /, < and <=, > and >=, == and !=; // and ** become *.)"
 )
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
-BETTER = ("value", "line", "runs", "next", "change")
+CONTROL = ("runs", "next")  # what a reader without the code knows least
+BETTER = (*CONTROL, "line", "change", "value")
 KINDS = (*BETTER, "inner", "count", "effect")
 ASKED_ONCE = ("true", "false", "True", "False", "None", "0", "")
 
@@ -74,6 +75,7 @@ def questions(record: dict, changed: dict, draw: random.Random, count: int = 3) 
         pool.sort(key=lambda one: one.steps > MOST_STEPS)
     kinds = [kind for kind in BETTER if pools[kind]]
     draw.shuffle(kinds)
+    kinds.sort(key=lambda kind: kind not in CONTROL)
     rest = [kind for kind in KINDS if kind not in BETTER]
     chosen: list[Question] = []
     for some in (kinds, kinds, rest, [*kinds, *rest]):
@@ -145,7 +147,7 @@ def _of_values(record, draw) -> Iterator[Question]:
 
 def _wrong(seen: dict, record, draw) -> list[str]:
     """Wrong options of the same type: other values of the run, then some that are near."""
-    others = [one for visits in record["seen"].values() for one in visits]
+    others = [one for visits in record["seen"].values() for one in visits] + record["given"]
     same = [one for one in others if one["kind"] == seen["kind"] and _key(one)]
     if seen["kind"] == "tensor":
         shapes = _distinct(tuple(one["shape"]) for one in same)
@@ -182,11 +184,13 @@ def _of_runs(record, draw) -> Iterator[Question]:
     counts = Counter(record["order"])
     runs = {line: counts[line] for line in record["lines"] if counts[line] <= MOST_RUNS}
     for line, times in runs.items():
+        if not times:
+            continue  # what never runs is the case that a reader without the code expects
         others = [one for one in runs if runs[one] != times]
         if len(others) < OPTIONS - 1:
             continue
         made = _of_four_lines(line, draw.sample(others, OPTIONS - 1))
-        how = {0: "never runs", 1: "runs exactly once"}.get(times, f"runs exactly {times} times")
+        how = "runs exactly once" if times == 1 else f"runs exactly {times} times"
         text = f"Which of these lines {how} in this call?"
         said = ", ".join(f"line {one}: {runs[one]} times" for one in map(_line_of, made[0]))
         yield Question("runs", 0, text, *made, f"In this call, {said}.", len(record["order"]))
@@ -240,8 +244,8 @@ def _of_changes(record, changed, draw) -> Iterator[Question]:
     for line, label, outcome, text in changes:
         others = [one for one in changes if one[3] != text]
         draw.shuffle(others)
-        # The likeliest first, those that end alike; where possible, of different lines.
-        others.sort(key=lambda one: one[2] != outcome)
+        # The likeliest first, those that sound and end alike; where possible, of other lines.
+        others.sort(key=lambda one: (one[1] != label, one[2] != outcome))
         first = list({one[0]: one for one in reversed(others) if one[0] != line}.values())
         picked = [one for one in others if one in first]
         picked = [*picked, *(one for one in others if one not in first)][: OPTIONS - 1]
@@ -277,7 +281,7 @@ def _of_effects(record, changed, draw) -> Iterator[Question]:
     for outcome, some in by_outcome.items():
         for line, label, *_ in draw.sample(some, min(2, len(some))):
             text = f"One change: in line {line}, {label}. What does the same call give? {LEGEND}"
-            if label.startswith("the line"):
+            if label == "the line is removed":
                 text = f"Line {line} is removed. What does the same call give?"
             why = f"The changed function was run: it gave {OUTCOMES[outcome]}."
             place = list(OUTCOMES).index(outcome)

@@ -9,7 +9,7 @@ from functools import partial
 
 import torch
 
-from autograder.viva.inside.code import SYMBOLS, Code
+from autograder.viva.inside.code import Code
 from autograder.viva.inside.describing import describe
 from autograder.viva.inside.episodes import CAPTURE, alike, played
 from autograder.viva.inside.watch import names_of
@@ -70,17 +70,18 @@ def w2s_changed(source: str, name: str, given: list, number: int) -> dict:
 
 # ------------------------------------------------------------------ changed programs
 def _changes(code: Code) -> list:
-    """(line, number of the site, what changes) of each change; lines take turns."""
+    """(line, number of the site, what changes) of each change; lines take turns.
+
+    What changes is named by its kind and, of several in a line, its number: no label quotes code.
+    """
     sites = _sites(code)
-    vague = Counter((line, one) for line, one, _, _ in sites)
-    exact = Counter((line, one) for line, _, one, _ in sites)
-    turns, ranked = Counter(), []
-    for number, (line, general, special, _) in enumerate(sites):
-        # What a label names must be one thing; the one that quotes less is taken.
-        if vague[line, general] > 1 and exact[line, special] > 1:
-            continue
+    several = Counter((line, label) for line, label, _ in sites)
+    turns, numbers, ranked = Counter(), Counter(), []
+    for number, (line, label, _) in enumerate(sites):
         turns[line] += 1
-        label = general if vague[line, general] == 1 else special
+        numbers[line, label] += 1
+        if several[line, label] > 1:
+            label = f"{label} (number {numbers[line, label]} of the line)"
         ranked.append((turns[line], line, number, label))
     return [one[1:] for one in sorted(ranked)]
 
@@ -89,21 +90,31 @@ def _changed_text(code: Code, number: int) -> str:
     """The cell with one site changed: those of a fresh tree are the same in the same order."""
     fresh = Code(code.source, code.name, [])
     fresh.watched = {one: fresh.watched[one] for one in code.watched}
-    _sites(fresh)[number][3]()
+    _sites(fresh)[number][2]()
     return ast.unparse(ast.fix_missing_locations(fresh.tree))
 
 
 def _sites(code: Code) -> list:
-    """(line, what changes without quoting it, what changes, how) of each that can be changed."""
+    """(line, what changes, how) of each place that can be changed, from left to right."""
     found = []
     parents = {id(child): one for one in ast.walk(code.tree) for child in ast.iter_child_nodes(one)}
     for line, statement in code.watched.items():
         inside = statement.test if isinstance(statement, ast.If) else statement
-        for node in ast.walk(inside):
+        nodes = sorted(ast.walk(inside), key=_where)
+        for node in nodes:
             found += [(line, *one) for one in _of_node(node, parents)]
         if isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign)):
-            found.append((line, GONE, GONE, _remover(statement, parents)))
+            found.append((line, GONE, partial(_replace, parents[id(statement)], statement, PASS)))
     return found
+
+
+def _where(node: ast.AST) -> tuple:
+    """Where a reader looks for a node: an operator stands after its left side, a call's
+    parenthesis after its name.
+    """
+    before = getattr(node, "left", getattr(node, "func", None))
+    end = getattr(before, "end_col_offset", None)
+    return (end if end is not None else getattr(node, "col_offset", -1),)
 
 
 def _of_node(node: ast.AST, parents: dict) -> list:
@@ -111,40 +122,27 @@ def _of_node(node: ast.AST, parents: dict) -> list:
         return _of_operator(node)
     if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
         new = SWAPS[type(node.ops[0])]()
-        label = f"`{SYMBOLS[type(node.ops[0])]}` becomes `{SYMBOLS[type(new)]}`"
-        return [("the comparison is exchanged", label, lambda: node.ops.__setitem__(0, new))]
+        return [("a comparison is exchanged", partial(node.ops.__setitem__, 0, new))]
     if isinstance(node, ast.Constant) and type(node.value) is int:
-        value = node.value
-        label = f"the number {value} becomes {value + 1}"
-        more = "the whole number is raised by 1"
-        return [(more, label, lambda: setattr(node, "value", value + 1))]
+        return [("a whole number is raised by 1", partial(setattr, node, "value", node.value + 1))]
     if isinstance(node, ast.keyword) and node.arg:
-        call = parents[id(node)]
-        label = f"the argument `{node.arg}` is left out"
-        more = "the argument that has a name is left out"
-        return [(more, label, lambda: call.keywords.remove(node))]
+        return [("a named argument is left out", partial(parents[id(node)].keywords.remove, node))]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
         if isinstance(node.operand, ast.Constant):
             return []
-        label = "the minus" if isinstance(node.op, ast.USub) else "the `not`"
+        label = "a minus sign" if isinstance(node.op, ast.USub) else "a `not`"
         change = partial(_replace, parents[id(node)], node, node.operand)
-        return [(f"{label} in front is left out",) * 2 + (change,)]
+        return [(f"{label} is left out", change)]
     return _of_call(node, parents) if isinstance(node, ast.Call) else []
 
 
 def _of_operator(node: ast.BinOp) -> list:
     found = []
-    symbol = SYMBOLS.get(type(node.op), "operator")
     if type(node.op) in SWAPS:
-        new = SWAPS[type(node.op)]()
-        label = f"`{symbol}` becomes `{SYMBOLS[type(new)]}`"
-        change = partial(setattr, node, "op", new)
-        found.append(("the arithmetic operator is exchanged", label, change))
+        change = partial(setattr, node, "op", SWAPS[type(node.op)]())
+        found.append(("an arithmetic operator is exchanged", change))
     if not isinstance(node.op, (ast.Add, ast.Mult)):
-        sides = partial(_swap_sides, node)
-        found.append(
-            ("the sides of the operator trade places", f"the sides of `{symbol}` swap", sides)
-        )
+        found.append(("the sides of an operator trade places", partial(_swap_sides, node)))
     return found
 
 
@@ -154,23 +152,19 @@ def _swap_sides(node: ast.BinOp) -> None:
 
 def _of_call(node: ast.Call, parents: dict) -> list:
     owner = getattr(node.func, "value", None)
-    is_method = owner is not None and not (isinstance(owner, ast.Name) and owner.id in MODULES)
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    if is_method and not isinstance(owner, ast.Attribute):
+    of_module = isinstance(owner, ast.Name) and owner.id in MODULES
+    if owner is not None and not of_module and not isinstance(owner, ast.Attribute):
         change = partial(_replace, parents[id(node)], node, owner)
-        return [("the method call is left out", f"the call of `.{name}` is left out", change)]
-    if not is_method and node.args and name and not isinstance(node.args[0], ast.Starred):
+        return [("a method call is left out", change)]
+    plain = isinstance(node.func, ast.Name) or of_module
+    if plain and node.args and not isinstance(node.args[0], ast.Starred):
         change = partial(_replace, parents[id(node)], node, node.args[0])
-        label = f"the call of `{name}` is replaced by its first argument"
-        return [("the function call is replaced by its first argument", label, change)]
+        return [("a function call is replaced by its first argument", change)]
     return []
 
 
 MODULES = {"torch", "F", "nn", "math", "np", "tl", "triton", "self", "re", "json", "random"}
-
-
-def _remover(statement: ast.stmt, parents: dict):
-    return lambda: _replace(parents[id(statement)], statement, ast.Pass())
+PASS = ast.Pass()
 
 
 def _replace(parent: ast.AST, old: ast.AST, new: ast.AST) -> None:

@@ -21,7 +21,7 @@ def describe(value: object) -> dict:
         return {"kind": kind, "text": f"{value:.4g}"}
     if isinstance(value, EXACT):
         text = repr(value) if isinstance(value, (bool, str)) else str(value)
-        return {"kind": kind, "text": text[:SHOWN]}
+        return {"kind": kind, "text": text} if len(text) <= SHOWN else {"kind": kind}
     if type(value) in (list, tuple, dict):
         size = {"kind": kind, "length": len(value)}
         if _is_exact(value) and len(text := repr(value)) <= SHOWN:

@@ -21,8 +21,8 @@ MOST_VISITS = 40  # of one variable or expression
 
 
 def w2s_record(source: str, name: str, given: list) -> dict:
-    """The run of the captured calls: {"call", "result", "order", "assigned", "expressions",
-    "seen"}.
+    """The run of the captured calls: {"call", "given", "result", "lines", "order", "assigned",
+    "expressions", "seen"}.
 
     order: the lines that ran, in order. assigned: from a number to [line, target, plain];
     expressions: from a number to [line, role]; seen: from a number of either to descriptions of
@@ -41,6 +41,7 @@ def w2s_record(source: str, name: str, given: list) -> dict:
     agreed = {number: seen[number] for number in seen if seen[number] == seen_2.get(number)}
     return {
         "call": called(name, episode, code.parameters),
+        "given": [describe(one) for _, args, _ in episode for one in args],
         "result": describe(returned),
         "lines": sorted(code.watched),
         "order": order,
