@@ -172,7 +172,7 @@ def _of_lines(record, draw) -> Iterator[Question]:
         others = [one for one in by_line if key not in by_line[one]]
         if key.split(" ", 1)[1] in ASKED_ONCE or len(others) < OPTIONS - 1:
             continue
-        made = _of_four_lines(line, draw.sample(others, OPTIONS - 1))
+        made = _of_four_lines(line, others, draw)
         noun, text = key.split(" ", 1)
         question = f"Which of these lines assigns the {noun} {text} in this call?"
         why = f"Of these, only line {line} gave the {noun} {text}."
@@ -184,31 +184,33 @@ def _of_runs(record, draw) -> Iterator[Question]:
     counts = Counter(record["order"])
     runs = {line: counts[line] for line in record["lines"] if counts[line] <= MOST_RUNS}
     for line, times in runs.items():
-        if not times:
-            continue  # what never runs is the case that a reader without the code expects
         others = [one for one in runs if runs[one] != times]
-        if len(others) < OPTIONS - 1:
-            continue
-        made = _of_four_lines(line, draw.sample(others, OPTIONS - 1))
-        how = "runs exactly once" if times == 1 else f"runs exactly {times} times"
-        text = f"Which of these lines {how} in this call?"
+        made = _of_four_lines(line, others, draw)
+        if times < 2 or made is None:
+            continue  # an error that is not raised, or a first line: to be seen without the code
+        text = f"Which of these lines runs exactly {times} times in this call?"
         said = ", ".join(f"line {one}: {runs[one]} times" for one in map(_line_of, made[0]))
         yield Question("runs", 0, text, *made, f"In this call, {said}.", len(record["order"]))
 
 
 def _of_next(record, draw) -> Iterator[Question]:
-    """Where the next line is not the one below: a branch was not taken, or a loop went round."""
+    """The next line after one that a branch or a loop follows, wherever it is."""
     order, below = record["order"], dict(itertools.pairwise(record["lines"]))
     visits: Counter = Counter()
     counts = Counter(order)
+    followers: dict[int, set[int]] = {}
+    for line, following in itertools.pairwise(order):
+        followers.setdefault(line, set()).add(following)
     for position, (line, following) in enumerate(itertools.pairwise(order)):
         visits[line] += 1
-        if below.get(line) in (following, None) or visits[line] > len(ORDINALS):
+        straight = followers[line] == {below.get(line)}
+        if straight or line not in below or visits[line] > len(ORDINALS):
             continue
-        others = [one for one in record["lines"] if one not in (following, below[line])]
-        if len(others) < OPTIONS - 2:
+        others = [one for one in record["lines"] if one != following]
+        sure = below[line] if below[line] != following else None
+        made = _of_four_lines(following, others, draw, sure)
+        if made is None:
             continue
-        made = _of_four_lines(following, [below[line], *draw.sample(others, OPTIONS - 2)])
         when = f" for the {ORDINALS[visits[line] - 1]} time" if counts[line] > 1 else ""
         text = f"Line {line} has run{when}. Which of these lines is the next to run?"
         why = f"In this call line {following} ran after it."
@@ -227,9 +229,24 @@ def _of_counts(record, draw) -> Iterator[Question]:
             yield Question("count", line, question, *made, why, len(record["order"]))
 
 
-def _of_four_lines(right: int, others: list[int]) -> tuple[tuple[str, ...], int]:
-    """Lines as options in the order of the code, which gives nothing away."""
-    lines = sorted([right, *others])
+def _of_four_lines(
+    right: int, others: list[int], draw, sure: int | None = None
+) -> tuple[tuple[str, ...], int] | None:
+    """Lines as options in the order of the code; None with too few of them.
+
+    The right one is at each position about as often: so many lines above it are drawn first.
+    sure: a line that is among the wrong ones.
+    """
+    above = [one for one in others if one < right and one != sure]
+    below = [one for one in others if one > right and one != sure]
+    draw.shuffle(above)
+    draw.shuffle(below)
+    wanted = draw.randrange(OPTIONS)
+    ranked = [*above[:wanted], *below[: OPTIONS - 1 - wanted], *above[wanted:], *below]
+    picked = list(dict.fromkeys([*([sure] if sure else []), *ranked]))[: OPTIONS - 1]
+    if len(picked) < OPTIONS - 1:
+        return None
+    lines = sorted([right, *picked])
     return tuple(f"line {line}" for line in lines), lines.index(right)
 
 
