@@ -52,9 +52,8 @@ class Asked:
 
 def recorder_cell() -> Cell:
     """The cell that watches, to be run after the student's; of its names they see ENTRIES only."""
-    texts = [(INSIDE / f"{name}.py").read_text(encoding="utf-8") for name in FILES]
-    lines = [line for text in texts for line in text.split("\n") if not line.startswith(SIBLINGS)]
-    source = "\n".join(lines)
+    text = "\n".join((INSIDE / f"{name}.py").read_text(encoding="utf-8") for name in FILES)
+    source = "\n".join(line for line in text.split("\n") if not line.startswith(SIBLINGS))
     names = "\n".join(f"{name} = w2s_inside[{name!r}]" for name in ENTRIES)
     begin = 'w2s_inside = {"__name__": "w2s_inside", "w2s_globals": globals()}'
     return Cell(

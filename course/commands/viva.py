@@ -149,22 +149,26 @@ def _of_class(args: argparse.Namespace) -> int:
             if asked is not None:
                 made.append((verdict, asked))
     title = assignment_title(loaded)
-    pages = write_pages(folder, loaded.name, title, made)
+    write_pages(folder, loaded.name, title, made)
     table = write_table(folder, made)
     say_made(place)
-    if args.json:
+    _show_class(made, guard.troubles, folder, table, args.json)
+    without = any(one.reason for _, asked in made for one in asked)
+    return 1 if without or guard.troubles else 0
+
+
+def _show_class(made, troubles: dict, folder: Path, table: Path, as_json: bool) -> None:
+    if as_json:
         listed = {verdict.student: [one.to_json() for one in asked] for verdict, asked in made}
         print(json.dumps(listed, indent=1))
     else:
         for verdict, asked in made:
             count = sum(len(one.questions) for one in asked)
             print(f"{verdict.label}: {count} questions on {len(asked)} functions with full points")
-        for student, trouble in guard.troubles.items():
+        for student, trouble in troubles.items():
             print(f"no page    {student}: {trouble}")
-        print(f"pages      {folder} ({len(pages)} to print, and key.html)")
+        print(f"pages      {folder} ({len(made)} to print, and key.html)")
         print(f"answers    {table}: type the letters into it, then `course viva NN --record`")
-    without = any(one.reason for _, asked in made for one in asked)
-    return 1 if without or guard.troubles else 0
 
 
 def _record(args: argparse.Namespace) -> int:

@@ -1,5 +1,6 @@
 """Questions are unambiguous, repeatable, right about the run, and quote no code."""
 
+import itertools
 import random
 from collections import Counter
 
@@ -36,7 +37,7 @@ def test_the_same_seed_asks_the_same_and_another_one_something_else(run):
 def test_the_right_option_alone_is_what_the_run_showed(run):
     record, _ = run
     counts = Counter(record["order"])
-    for one in [one for seed in range(40) for one in asked(run, seed)]:
+    for one in itertools.chain.from_iterable(asked(run, seed) for seed in range(40)):
         if one.kind == "runs":
             times = int(one.text.split("exactly ")[1].split()[0])
             fits = [counts[int(option.split()[1])] == times for option in one.options]
@@ -55,7 +56,8 @@ def test_the_right_option_alone_is_what_the_run_showed(run):
 
 
 def test_each_line_is_right_at_each_position_about_as_often(run):
-    made = [one for seed in range(200) for one in asked(run, seed) if one.kind == "next"]
+    every = itertools.chain.from_iterable(asked(run, seed) for seed in range(200))
+    made = [one for one in every if one.kind == "next"]
     places = Counter(one.answer for one in made)
     assert max(places.values()) < 0.5 * len(made)
 
