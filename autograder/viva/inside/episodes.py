@@ -142,17 +142,16 @@ def _noting_method(method, key):
             # An object whose call could not be copied is not followed any further.
             if known is self and episode and kept is None:
                 episode.append(None)
-            elif known is self and _goes_further(episode, [key, *kept]):
+            elif known is self and _goes_further(episode):
                 episode.append([key, *kept])
         return value
 
     return noting
 
 
-def _goes_further(episode: list, step: list) -> bool:
-    """Whether a call is one more of a followed object, and not the last one again."""
-    followed = bool(episode) and None not in episode
-    return followed and len(episode) <= MOST_CALLS and not alike(episode[-1], step)
+def _goes_further(episode: list) -> bool:
+    """Whether one more call of an object is kept: all until then were, so that it plays alike."""
+    return bool(episode) and None not in episode and len(episode) <= MOST_CALLS
 
 
 def _outermost(function, args, kwargs):
