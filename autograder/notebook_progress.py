@@ -13,8 +13,10 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
+from autograder.checks.exercise import EXERCISES
 from autograder.checks.results import ExerciseResult
 from autograder.checks.rubric import with_code
 from autograder.common.course_files import ROOT
@@ -111,11 +113,25 @@ def below(result: ExerciseResult) -> tuple[str, str]:
     card = next((one for one in cards(number) if one.id == result.exercise), None)
     stuck = card is not None and result.earned < result.points
     text = f"{said}\nStuck? course hint {result.exercise}" if stuck else said
+    said, text = said + (more := offer(result)), text + more
     folded = [
         f"<details><summary>{escape(title)}</summary>{hint}</details>"
         for title, hint in (card.hints if stuck else ())
     ]
     return text, f"<p>{escape(said)}</p>{''.join(folded)}"
+
+
+def offer(result: ExerciseResult) -> str:
+    """Questions on one's own function, where it has all its points; "" where they are not there."""
+    number, _, name = result.exercise.partition(".")
+    whole = result.earned >= result.points and find_spec("autograder.viva") is not None
+    exercise = EXERCISES.get(result.exercise)
+    if not whole or exercise is None or exercise.kind != "function":
+        return ""
+    return (
+        " Do you know your own code? from autograder.viva.practice import viva;"
+        f' viva("{number}.{name}")'
+    )
 
 
 def progress(number: str) -> None:

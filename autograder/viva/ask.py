@@ -1,8 +1,9 @@
 """Three questions for each of a student's functions, generated in the sandbox.
 
-The student's cells run there, and recorder.py after them: all parsing and running of
-their code happens inside. What comes back is data about that student's own work, and
-at worst gives them odd questions.
+The student's cells run there, and after them the cell of `recorder_cell`: all parsing and running
+of their code happens inside. What comes back is data about that student's own work, and at worst
+gives them odd questions. The checks run once with the visible seed, so that the recorder sees
+calls; one of them is asked about.
 """
 
 import hashlib
@@ -12,15 +13,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.checks.protocol import Exercise
+from torch import Tensor
+
+from autograder.checks.inputs.buffers import Buffer
+from autograder.checks.protocol import Exercise, rng_for
+from autograder.checks.stages import run_stage
 from autograder.checks.student.base import Student
 from autograder.checks.student.requests import Request, StudentError
 from autograder.grading.assignment import Assignment
 from autograder.sandbox.api.cells import Cell
-from autograder.viva.inputs import shown, small_call
 from autograder.viva.questions import Question, questions
 
-RECORDER = Path(__file__).with_name("recorder.py")
+INSIDE = Path(__file__).with_name("inside")
+FILES = ("describing", "episodes", "code", "watch", "change")  # each needs those before it
+SIBLINGS = "from autograder.viva.inside."
+ENTRIES = ("w2s_begin", "w2s_end", "w2s_given", "w2s_record", "w2s_changed")
+MOST_ELEMENTS = 4096  # of the tensors of a kernel's launch
+MOST_CHANGES = 24  # of one function, that are asked for
+IN_ORDER = "; its program instances run in the order of their ids"
+NO_CALL = "its checks make no call that can be played again"
 
 
 @dataclass(frozen=True)
@@ -40,8 +51,14 @@ class Asked:
 
 
 def recorder_cell() -> Cell:
-    """The cell that watches, to be run after the student's."""
-    return Cell(None, RECORDER.read_text(encoding="utf-8"))
+    """The cell that watches, to be run after the student's; of its names they see ENTRIES only."""
+    text = "\n".join((INSIDE / f"{name}.py").read_text(encoding="utf-8") for name in FILES)
+    source = "\n".join(line for line in text.split("\n") if not line.startswith(SIBLINGS))
+    names = "\n".join(f"{name} = w2s_inside[{name!r}]" for name in ENTRIES)
+    begin = 'w2s_inside = {"__name__": "w2s_inside", "w2s_globals": globals()}'
+    return Cell(
+        None, f'{begin}\nexec(compile({source!r}, "<viva>", "exec"), w2s_inside)\n{names}\n'
+    )
 
 
 def ask_all(
@@ -49,14 +66,15 @@ def ask_all(
     student: Student,
     sources: Mapping[str, str],
     draw_for: Mapping[str, random.Random],
+    handed_out: Mapping[str, str],
 ) -> list[Asked]:
     """The questions on each exercise for which `sources` holds a student's cell.
 
-    sources, draw_for: by the exercise's id. student: one whose cells end with
-    `recorder_cell()`.
+    sources, draw_for, handed_out (the cells as the notebook came): by the exercise's id.
+    student: one whose cells end with `recorder_cell()`.
     """
     return [
-        _ask(one, student, sources[one.id], draw_for[one.id])
+        _ask(one, student, sources[one.id], draw_for[one.id], handed_out.get(one.id, ""))
         for one in exercises
         if sources.get(one.id, "").strip()
     ]
@@ -73,22 +91,31 @@ def draws(exercises: Sequence[Exercise], student: str, secret: bytes) -> dict[st
 
 
 def functions_of(assignment: Assignment) -> list[Exercise]:
-    """The exercises about a function that the student writes."""
+    """The exercises about a function or class that the student writes."""
     return [one for one in assignment.exercises.values() if one.stages and one.kind == "function"]
 
 
-def _ask(exercise: Exercise, student: Student, source: str, draw: random.Random) -> Asked:
-    name = exercise.function
+def handed_out_of(assignment: Assignment) -> dict[str, str]:
+    """The cells of the notebook as it was given to students, by exercise."""
+    cells = {
+        f"{assignment.number}.{one.metadata.get('nbgrader', {}).get('grade_id', '')}": one.source
+        for one in assignment.pristine.cells
+        if one.cell_type == "code"
+    }
+    return {id: cells[id] for id in assignment.exercises if id in cells}
+
+
+def _ask(
+    exercise: Exercise, student: Student, source: str, draw: random.Random, handed_out: str
+) -> Asked:
+    name, given = exercise.function, handed_out.split("\n")
     without = Asked(exercise.id, name, source)
-    args = small_call(exercise, student)
-    if args is None:
-        return _because(without, "its checks make no call with plain arguments")
-    student.new_stage()
     try:
-        record = _value(student, "w2s_record", source, name, args)
-        changes = _value(student, "w2s_changed", source, name, args)
-        made = questions(source, record, changes, draw)
-        parts = [f"{key}={shown(one)}" for key, one in zip(record["parameters"], args)]
+        if not _captured(exercise, student, "triton.jit" in source):
+            return _because(without, NO_CALL)
+        record = _value(student, "w2s_record", source, name, given)
+        made = questions(record, _changed(student, source, name, given), draw)
+        call = str(record["call"])
     except StudentError as error:
         return _because(without, error.text.strip().rsplit("\n", 1)[-1])
     except (TypeError, KeyError, IndexError, ValueError, AttributeError):
@@ -96,13 +123,55 @@ def _ask(exercise: Exercise, student: Student, source: str, draw: random.Random)
         return _because(without, "its record cannot be read")
     if not made:
         return _because(without, "no line of it gives a question")
-    return Asked(exercise.id, name, source, f"{name}({', '.join(parts)})", tuple(made))
+    call += IN_ORDER if "triton.jit" in source else ""
+    return Asked(exercise.id, name, source, call, tuple(made))
+
+
+def _captured(exercise: Exercise, student: Student, kernel: bool) -> bool:
+    """Run the checks and let the recorder keep one of their calls; whether there is one.
+
+    A kernel's launcher is called in a process of its own, so its calls are noted here.
+    """
+    if not kernel:
+        student.new_stage()
+        _value(student, "w2s_begin", exercise.function)
+    launches = []
+    for stage in exercise.stages:
+        run_stage(stage, student, rng_for(exercise.id, stage.name), exercise)
+        if kernel:
+            launches += [
+                args
+                for call in student.calls
+                if call.name == exercise.function and (args := _plain(call.args)) is not None
+            ]
+    student.new_stage()
+    if kernel:
+        return bool(launches) and _value(student, "w2s_given", launches) is True
+    return _value(student, "w2s_end") is True
+
+
+def _changed(student: Student, source: str, name: str, given: list[str]) -> dict:
+    """What small changes do, asked one by one: each may take as long as a call may."""
+    changes: list = []
+    for number in range(MOST_CHANGES):
+        changed = _value(student, "w2s_changed", source, name, given, number)
+        changes += changed["changes"]
+        if changed["more"] is not True:
+            break
+    return {"before": changed["before"], "changes": changes}
+
+
+def _plain(args: tuple) -> tuple | None:
+    """The arguments of a launch with tensors in place of buffers; None where they are large."""
+    made = tuple(one.values if isinstance(one, Buffer) else one for one in args)
+    numbers = sum(one.numel() for one in made if isinstance(one, Tensor))
+    plain = all(type(one) in (Tensor, int, float, bool, str, type(None)) for one in made)
+    return made if plain and 0 < numbers <= MOST_ELEMENTS else None
 
 
 def _because(asked: Asked, reason: str) -> Asked:
     return Asked(asked.exercise, asked.function, asked.source, reason=reason)
 
 
-def _value(student: Student, what: str, source: str, name: str, args: tuple):
-    request = Request("call", what, what, args=(source, name, args))
-    return student.perform(request).value
+def _value(student: Student, what: str, *args: object):
+    return student.perform(Request("call", what, what, args=args)).value

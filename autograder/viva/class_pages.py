@@ -7,7 +7,8 @@ from autograder.common.atomic_files import OWNER_ONLY, write_whole
 from autograder.grading.assignment import Assignment
 from autograder.grading.grade import Verdict
 from autograder.sandbox.api.cells import Cell
-from autograder.viva.ask import Asked, ask_all, draws, functions_of, recorder_cell
+from autograder.viva.ask import Asked, ask_all, draws, functions_of, handed_out_of, recorder_cell
+from autograder.viva.class_answers import sheet_of
 
 FUNCTIONS = 5  # that one student is asked about: a quarter of an hour
 
@@ -24,7 +25,7 @@ def asked_of(assignment: Assignment, verdict: Verdict, pool: object, secret: byt
     chosen = [one for one in exercises if one in chosen]
     sources = {one.id: verdict.own.get(one.id.split(".", 1)[1], "") for one in chosen}
     with pool.open_student([*_cells(assignment, verdict), recorder_cell()]) as student:
-        return ask_all(chosen, student, sources, draw_for)
+        return ask_all(chosen, student, sources, draw_for, handed_out_of(assignment))
 
 
 def _cells(assignment: Assignment, verdict: Verdict) -> list[Cell]:
@@ -48,10 +49,12 @@ def write_pages(
     pages = []
     for verdict, asked in made:
         page = folder / f"{name}-{verdict.student}.html"
-        text = render("viva.html.j2", title=title, people=[(verdict.label, asked)], key=False)
+        text = render(
+            "viva.html.j2", title=title, people=[(verdict.label, sheet_of(asked), asked)], key=False
+        )
         write_whole(page, text, OWNER_ONLY)
         pages.append(page)
-    people = [(verdict.label, asked) for verdict, asked in made]
+    people = [(verdict.label, sheet_of(asked), asked) for verdict, asked in made]
     text = render("viva.html.j2", title=title, people=people, key=True)
     write_whole(folder / "key.html", text, OWNER_ONLY)
     return pages

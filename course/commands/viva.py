@@ -7,12 +7,15 @@ from pathlib import Path
 
 SUMMARY = "ask three questions about each function that somebody wrote"
 EPILOG = """\
-The questions come from the code itself and from a run of it: what an expression is, how often a
-line runs, what a changed line would do. No language model is involved; the code runs in the
-sandbox. They are meant to be answered on paper. Wrong answers are a reason to talk, never proof,
-and an expert needs no more than the quoted lines for many of them.
+The questions come from the code itself and from a run of it: what a line assigns, which line runs
+next, which changed line gives a result. They name lines and quote none. No language model is
+involved; the code runs in the sandbox. They are meant to be answered on paper, code in hand.
 With a notebook: practice on your own work; `--key` shows the answers. With --class: a page to print
-for each student whose function earned full points, and the key for the instructor.
+for each student whose functions earned full points, the key, and answers.csv to type letters into.
+Then `course viva 01 --record` puts the points into the gradebook as the assignment viva-01 and
+names who answers at chance level (exact binomial test, one-sided, p > 0.05, at least 6 questions).
+It can show that somebody does not follow code that earned full points. It cannot show who wrote it:
+wrong answers are a reason to talk, never a verdict, and right ones come with study, too.
 Exit codes: 0 there are questions, 1 for some functions or students there are none, 2 could not
 run."""
 
@@ -30,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", action="store_true", help="show the answers, with their reasons")
     parser.add_argument(
         "--class", dest="whole_class", action="store_true", help="a page for each student"
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="read what was typed into answers.csv into the gradebook, and report",
     )
     parser.add_argument(
         "--course-root",
@@ -53,13 +61,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 1 where a function has no question."""
+    if args.record:
+        return _record(args)
     return _of_class(args) if args.whole_class else _of_notebook(args)
 
 
 def _of_notebook(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
     from autograder.sandbox.api.cells import Cell
-    from autograder.viva.ask import ask_all, draws, functions_of
+    from autograder.viva.ask import ask_all, draws, functions_of, handed_out_of
     from course.commands.check import own_notebook
     from course.commands.validate import backend_at_home
     from course.own_notebook import taken
@@ -71,7 +81,7 @@ def _of_notebook(args: argparse.Namespace) -> int:
     cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]
     draw_for = draws(exercises, args.seed, b"practice")
     with _sandboxes(loaded, backend_at_home()) as pool, _opened(pool, cells) as student:
-        asked = ask_all(exercises, student, sources, draw_for)
+        asked = ask_all(exercises, student, sources, draw_for, handed_out_of(loaded))
     if args.json:
         print(json.dumps([one.to_json() for one in asked], indent=1))
     else:
@@ -99,8 +109,10 @@ def _lines(asked, key: bool) -> list[str]:
             found += [f"{one.exercise}: no questions, {one.reason}", ""]
             continue
         found += [f"{one.exercise}: your call is {one.call}", ""]
+        found += [f"{place:5}  {line}" for place, line in enumerate(one.source.split("\n"), 1)]
+        found.append("")
         for number, question in enumerate(one.questions, 1):
-            found += [f"  {number}. {question.text}", f"     {question.code.strip()}"]
+            found.append(f"  {number}. {question.text}")
             found += [f"     {'abcd'[i]}) {text}" for i, text in enumerate(question.options)]
             if key:
                 found.append(f"     answer: {'abcd'[question.answer]}. {question.why}")
@@ -117,6 +129,7 @@ def _of_class(args: argparse.Namespace) -> int:
     from autograder.classroom.reports.html_pages import assignment_title
     from autograder.common.error_boundary import Guard
     from autograder.grading.assignment import course_secret
+    from autograder.viva.class_answers import write_table
     from autograder.viva.class_pages import asked_of, write_pages
     from course.folders import course_root_there, new_place, say_made
 
@@ -136,17 +149,39 @@ def _of_class(args: argparse.Namespace) -> int:
             if asked is not None:
                 made.append((verdict, asked))
     title = assignment_title(loaded)
-    pages = write_pages(folder, loaded.name, title, made)
+    write_pages(folder, loaded.name, title, made)
+    table = write_table(folder, made)
     say_made(place)
-    if args.json:
+    _show_class(made, guard.troubles, folder, table, args.json)
+    without = any(one.reason for _, asked in made for one in asked)
+    return 1 if without or guard.troubles else 0
+
+
+def _show_class(made, troubles: dict, folder: Path, table: Path, as_json: bool) -> None:
+    if as_json:
         listed = {verdict.student: [one.to_json() for one in asked] for verdict, asked in made}
         print(json.dumps(listed, indent=1))
     else:
         for verdict, asked in made:
             count = sum(len(one.questions) for one in asked)
             print(f"{verdict.label}: {count} questions on {len(asked)} functions with full points")
-        for student, trouble in guard.troubles.items():
+        for student, trouble in troubles.items():
             print(f"no page    {student}: {trouble}")
-        print(f"pages      {folder} ({len(pages)} to print, and key.html)")
-    without = any(one.reason for _, asked in made for one in asked)
-    return 1 if without or guard.troubles else 0
+        print(f"pages      {folder} ({len(made)} to print, and key.html)")
+        print(f"answers    {table}: type the letters into it, then `course viva NN --record`")
+
+
+def _record(args: argparse.Namespace) -> int:
+    from autograder.classroom.grade_class import places
+    from autograder.classroom.gradebook.course import course_config
+    from autograder.grading.assignment import load_assignment
+    from autograder.viva.class_answers import record, report, scores
+    from course.folders import course_root_there
+
+    root, folder = places(args.course_root, args.report, args.sample)
+    course_root_there(root)
+    found = scores(folder if args.report else folder / "viva")
+    name = record(course_config(root.resolve()), load_assignment(args.assignment).number, found)
+    print("\n".join(report(found)))
+    print(f"gradebook  {len(found)} students in {name}")
+    return 0

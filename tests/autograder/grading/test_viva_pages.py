@@ -1,5 +1,8 @@
 """`course viva --class`: a page for each student, and a key that no student's page shows."""
 
+import csv
+import json
+
 from autograder.authoring.solution_sources import reference_sources
 from autograder.checks.results import ExerciseResult
 from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT
@@ -29,7 +32,7 @@ def test_a_class_gets_pages_and_a_key_that_no_student_page_shows(new_root, tmp_p
     out, err = capsys.readouterr()
     assert code == 0, err
     assert "ada: 15 questions on 5 functions with full points" in out
-    pages = {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()}
+    pages = {path.name: path.read_text() for path in (tmp_path / "pages").glob("*.html")}
     assert set(pages) == {f"{first.name}-ada.html", f"{first.name}-bo.html", "key.html"}
     key = pages.pop("key.html")
     assert key.count("(right)") == 30 and "ada" in key and "bo" in key
@@ -37,6 +40,20 @@ def test_a_class_gets_pages_and_a_key_that_no_student_page_shows(new_root, tmp_p
     for page in pages.values():
         assert "(right)" not in page and "<script" not in page
         assert functions_of(first)[0].id not in page, "it earned no points"
+        assert "<strong>15.</strong>" in page, "the questions of a page are numbered through"
+    ada, bo = csv.DictReader((tmp_path / "pages" / "answers.csv").read_text().split("\n"))
+    assert f"Sheet {ada['sheet']}" in pages[f"{first.name}-ada.html"]
+    right = json.loads((tmp_path / "pages" / "key.json").read_text())["ada"]["right"]
+    rows = [
+        "student,name,sheet,answers",
+        f"ada,ada,{ada['sheet']},{right}",
+        f"bo,bo,{bo['sheet']},{'-' * 15}",
+    ]
+    (tmp_path / "pages" / "answers.csv").write_text("\n".join(rows))
+    assert main(["viva", "01", "--record", *where]) == 0
+    out = capsys.readouterr().out
+    assert "ada: 15 of 15 right" in out and "  bo: 0 of 15 right, p = 1.00" in out
+    assert "a reason to talk, never a verdict" in out and "2 students in viva-01" in out
 
 
 def test_a_student_whose_questions_fail_is_named_and_stops_nobody(

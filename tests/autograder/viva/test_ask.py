@@ -75,7 +75,7 @@ def test_code_that_breaks_the_recorder_gets_a_reason_and_nobody_else_does(first)
     with sandboxes(first) as pool:
         with pool.open_student([Cell(None, GARBAGE), recorder_cell()]) as student:
             sources = {exercises[0].id: GARBAGE}
-            asked = ask_all(exercises, student, sources, draws(exercises, "a", b"s"))
+            asked = ask_all(exercises, student, sources, draws(exercises, "a", b"s"), {})
     assert [one.questions for one in asked] == [()] and asked[0].reason
 
 
@@ -90,7 +90,7 @@ class Sends:
 
     def perform(self, request):
         returned = self._student.perform(request)
-        if request.name.startswith("w2s_"):
+        if request.name in ("w2s_record", "w2s_changed"):
             return type(returned)(self._value)
         return returned
 
@@ -98,7 +98,45 @@ class Sends:
 @pytest.mark.parametrize("value", [None, 7, {}, {"lines": 3}, [["x"]], {"lines": {}, "seen": []}])
 def test_a_record_that_is_none_is_a_reason(first, notebook, value):
     exercises = [one for one in functions_of(first) if one.function == "analogy"]
-    student = Sends(LocalStudent(dict(reference("01"))), value)
+    names = dict(reference("01"))
+    exec(recorder_cell().source, names)
+    student = Sends(LocalStudent(names), value)
     id = exercises[0].id
-    asked = ask_all(exercises, student, {id: "x = 1"}, {id: random.Random(1)})
+    asked = ask_all(exercises, student, {id: "x = 1"}, {id: random.Random(1)}, {})
     assert asked[0].reason and not asked[0].questions
+
+
+KERNEL = """
+@triton.jit
+def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
+    first = tl.program_id(0) * BLOCK
+    mine = first + tl.arange(0, BLOCK)
+    there = mine < length
+    left = tl.load(x + mine, mask=there)
+    right = tl.load(y + mine, mask=there)
+    tl.store(out + mine, left + right, mask=there)
+
+
+def add(x, y, out, block):
+    programs = triton.cdiv(len(x), block)
+    add_kernel[(programs,)](x, y, out, len(x), BLOCK=block)
+"""
+
+
+@pytest.mark.parametrize(("number", "function"), [("12", "KVCache"), ("13", "add")])
+def test_classes_and_kernels_get_three_questions_in_the_sandbox(number, function):
+    assignment = load_assignment(number)
+    exercise = next(one for one in functions_of(assignment) if one.function == function)
+    source = KERNEL if function == "add" else reference_sources(assignment)[exercise.id[3:]]
+    setup = [
+        Cell(None, cell.source)
+        for cell in assignment.pristine.cells
+        if cell.cell_type == "code"
+        and cell.metadata.get("nbgrader", {}).get("grade_id", "").startswith("setup")
+    ]
+    with sandboxes(assignment) as pool:
+        with pool.open_student([*setup, Cell(None, source), recorder_cell()]) as student:
+            sources, draw_for = {exercise.id: source}, draws([exercise], "a", b"s")
+            asked = ask_all([exercise], student, sources, draw_for, {})[0]
+    assert len(asked.questions) == 3, asked.reason
+    assert "one = KVCache(" in asked.call or "instances run in the order" in asked.call

@@ -1,0 +1,47 @@
+"""The recorder as it runs in the sandbox: one cell after a student's."""
+
+import pytest
+
+from autograder.viva.ask import recorder_cell
+
+
+@pytest.fixture(scope="session")
+def watched():
+    """From a student's cell to its names, with the recorder's entries among them."""
+
+    def run(source: str, **more) -> dict:
+        names = {"__name__": "student", **more}
+        exec("import torch", names)
+        exec(compile(source, "answer", "exec"), names)
+        exec(compile(recorder_cell().source, "recorder", "exec"), names)
+        return names
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def recorded(watched):
+    """The record of a cell, after calls of its function or class were made by `calls`."""
+
+    def run(source: str, name: str, calls, given: tuple = ()) -> dict:
+        names = watched(source)
+        names["w2s_begin"](name)
+        calls(names)
+        assert names["w2s_end"]()
+        return names["w2s_record"](source, name, list(given)) | {"names": names}
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def changed():
+    """All changes of a cell whose record was made with these names."""
+
+    def run(names: dict, source: str, name: str) -> dict:
+        found, number, more = [], 0, True
+        while more:
+            one = names["w2s_changed"](source, name, [], number)
+            found, number, more = found + one["changes"], number + 1, one["more"]
+        return {"before": one["before"], "changes": found}
+
+    return run
