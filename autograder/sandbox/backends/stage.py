@@ -91,7 +91,7 @@ def stage(
     return _stage(tuple(sorted(why.items())), tuple(sorted(extra.items())))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _stage(withhold: tuple[tuple[str, str], ...], extra: tuple[tuple[str, str], ...]) -> Path:
     packages = {
         name
