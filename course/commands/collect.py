@@ -4,9 +4,9 @@ import argparse
 import json
 from pathlib import Path
 
-from course.assignment_option import chosen_for
-from course.database_option import add_database, take_database
 from course.folders import new_course_root, say_made
+from course.options.assignment import chosen_for
+from course.options.database import add_database, take_database
 
 SUMMARY = "copy a class's submissions into nbgrader's submitted/, without touching the originals"
 EPILOG = """\

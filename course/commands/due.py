@@ -4,9 +4,9 @@ import argparse
 import json
 from pathlib import Path
 
-from course.assignment_option import HELP, chosen
-from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_course_root, say_made
+from course.options.assignment import HELP, chosen
+from course.options.database import add_database, take_database
 
 DEFAULT_ROOT = Path("class")
 SUMMARY = "show or set an assignment's due date and a student's extension, in nbgrader's gradebook"

@@ -6,10 +6,10 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from course.assignment_option import chosen, chosen_for
-from course.budget_option import add_budget, budget_of
-from course.database_option import add_database, take_database
 from course.folders import new_course_root, new_place, say_made
+from course.options.assignment import chosen, chosen_for
+from course.options.budget import add_budget, budget_of
+from course.options.database import add_database, take_database
 
 SAMPLE_ASSIGNMENT = "01-static-embeddings"
 SUMMARY = "grade a folder of submissions in the sandbox and write the gradebook and feedback"

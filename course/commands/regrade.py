@@ -7,10 +7,10 @@ import json
 import sys
 from pathlib import Path
 
-from course.assignment_option import HELP, chosen
-from course.budget_option import add_budget, budget_of
-from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_place, say_made
+from course.options.assignment import HELP, chosen
+from course.options.budget import add_budget, budget_of
+from course.options.database import add_database, take_database
 
 SUMMARY = "after checks have changed: show what changes, and write it with --apply"
 EPILOG = """\

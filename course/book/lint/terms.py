@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.book.review.terms import OUTSIDE, Term, Terms
+from course.book.terms import OUTSIDE, Term, Terms
 
 FILLER = "¤"
 FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*(\{?[\w:-]*\}?)")

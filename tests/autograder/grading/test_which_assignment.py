@@ -12,8 +12,8 @@ from autograder.classroom.gradebook.grades import HandGrades, write_csv
 from autograder.common.errors import CourseError
 from autograder.grading.assignment import load_assignment
 from autograder.grading.grade import Verdict, save_verdict
-from course.assignment_option import chosen, chosen_for
 from course.cli import main
+from course.options.assignment import chosen, chosen_for
 
 NAME, FIRST = "90-stand-in", "01-static-embeddings"
 
