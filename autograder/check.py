@@ -25,7 +25,7 @@ from autograder.checks.restrictions import reference_imports as borrowed
 from autograder.checks.restrictions.import_hook import stand_ins
 from autograder.checks.restrictions.names import in_exercise
 from autograder.checks.rubric import as_html, as_text
-from autograder.checks.student.timeout import Limited
+from autograder.checks.student.timeout import TimedStudent
 from autograder.common.course_files import MYWORK
 from autograder.notebook_progress import below, note
 
@@ -64,7 +64,7 @@ def check(target: Callable | str) -> float:
             else {**getattr(target, "__globals__", {}), **namespace, name: target}
         )
         with stand_ins(in_exercise(exercise), namespace.get("__name__", "")):
-            result = run_exercise(exercise, Limited(LocalStudent(own or namespace)))
+            result = run_exercise(exercise, TimedStudent(LocalStudent(own or namespace)))
     except LookupError as error:
         print(error.args[0])
         return Points(0.0)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from autograder.authoring.catalogue import EXERCISES, assignment
 from autograder.checks.mistakes.registry import alternatives_of, mistakes_of
 from autograder.checks.protocol import Exercise
-from autograder.checks.restrictions.guard import GRADERS, Guard
+from autograder.checks.restrictions.guard import GRADERS, CallGuard
 from autograder.checks.restrictions.names import in_chapter
 from autograder.checks.student.local import OurNamespace
 from autograder.checks.student.timeout import OutOfTime, clock
@@ -137,7 +137,7 @@ def run_cells(
     refused: names that the cells may not use, with the reason; see `withheld`.
     """
     namespace: dict[str, object] = {"__name__": "notebook"}
-    failures, guard = [], Guard(refused)
+    failures, guard = [], CallGuard(refused)
     for label, source in cells:
         filename = where if label == where else f"{where}: {label}"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)

@@ -169,11 +169,11 @@ def _results_of_ours(checked: list, impl: str) -> list[tuple]:
     """The results of the reference, or of a mistake or alternative where an exercise has it."""
     from autograder.authoring.implementations import namespace_of
     from autograder.checks.protocol import LocalStudent, run_exercise
-    from autograder.checks.student.timeout import Limited
+    from autograder.checks.student.timeout import TimedStudent
 
     known = [(exercise, namespace_of(impl, exercise)) for exercise in checked]
     return [
-        (exercise, run_exercise(exercise, Limited(LocalStudent(namespace))))
+        (exercise, run_exercise(exercise, TimedStudent(LocalStudent(namespace))))
         for exercise, namespace in known
         if namespace is not None
     ]

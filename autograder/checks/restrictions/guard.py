@@ -3,9 +3,9 @@ it does all the same.
 
 Used beside the student's code, at home and in the sandbox, by the same executor. A name is a
 package or module (`tokenizers`), a function or class (`torch.nn.LSTMCell`), or a method of a C
-class (`torch.Tensor.softmax`). Importing one is no fault, calling is. `Guard` watches the calls of
-one block; it sees through other names, `from` imports and libraries that call it on the way, and it
-remembers a call whose exception the student's code caught.
+class (`torch.Tensor.softmax`). Importing one is no fault, calling is. `CallGuard` watches the calls
+of one block; it sees through other names, `from` imports and libraries that call it on the way, and
+it remembers a call whose exception the student's code caught.
 
 In the sandbox the files of a withheld module or package are not there: `install` puts stand-ins in
 their place, and operators that nothing allowed is made of are refused by torch itself (`barred`).
@@ -63,7 +63,7 @@ def _refuse_operator(name: str, why: str, *args: object, **more: object) -> None
     refuse(name, why)
 
 
-class Guard:
+class CallGuard:
     """A block in which the names in `why` (from name to reason) are refused; Withheld is raised at
     its end at the latest.
 
@@ -91,7 +91,7 @@ class Guard:
         if (self._builtins or self._operators) and "torch" in sys.modules:
             self._mode = _torch_mode(self._builtins, self._operators, self._why)
 
-    def __enter__(self) -> "Guard":
+    def __enter__(self) -> "CallGuard":
         _touched.clear()
         if self._bars:
             from autograder.checks.restrictions.absent_operators import bar

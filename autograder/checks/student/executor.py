@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from types import FunctionType
 
 from autograder.checks.assertions.describing import a_kind, listed, names_of, text_of
-from autograder.checks.restrictions.guard import Guard, Withheld
+from autograder.checks.restrictions.guard import CallGuard, Withheld
 from autograder.checks.student.call_history import Given
 from autograder.checks.student.failed import Failed
 from autograder.checks.student.tracebacks import globals_behind, student_traceback
@@ -63,8 +63,8 @@ class Executor:
         self.stage: int | None = None
         self._given = Given()
         self.bars = bars  # whether withheld operators are not there at all (see `barred`)
-        self.guard = Guard({})
-        self._guards: dict[tuple, Guard] = {}
+        self.guard = CallGuard({})
+        self._guards: dict[tuple, CallGuard] = {}
         self.storages: dict[
             int, object
         ] = {}  # by the id of a buffer's view: the memory that it is a view of
@@ -109,7 +109,7 @@ class Executor:
         withheld = request.get("withheld") or {}
         key = tuple(withheld.items())
         if key not in self._guards:
-            self._guards[key] = Guard(withheld, self.bars)
+            self._guards[key] = CallGuard(withheld, self.bars)
         self.guard = self._guards[key]
         try:
             return {"say": "returned"} | getattr(self, f"_{request['do']}")(request)
