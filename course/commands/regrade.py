@@ -107,9 +107,8 @@ def run(args: argparse.Namespace) -> int:
     place = new_place(args.report, "--report", folder=True)
     take_database(args, root)
     backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
-    made = plan(
-        root, load_assignment(chosen(args.assignment, root, "")), backend, args.jobs, budget=budget
-    )
+    loaded = load_assignment(chosen(args.assignment, root, ""))
+    made = plan(root, loaded, backend, args.jobs, budget=budget)
     if not args.json:
         print("\n".join(made.lines(args.details)), flush=True)
     summary = write(root, report, made, backend) if args.apply and made.verdicts else None

@@ -70,21 +70,6 @@ def run(args: argparse.Namespace) -> int:
     )
     # Its limit on memory would pause a worker for what the judging process beside it takes, which
     # has a limit of its own.
-    os.execv(
-        sys.executable,
-        [
-            sys.executable,
-            "-m",
-            "dask",
-            "worker",
-            args.scheduler,
-            "--nthreads",
-            "1",
-            "--nworkers",
-            str(args.jobs),
-            "--memory-limit",
-            "0",
-            "--no-dashboard",
-            *args.dask,
-        ],
-    )
+    options = f"--nthreads 1 --nworkers {args.jobs} --memory-limit 0 --no-dashboard".split()
+    command = [sys.executable, "-m", "dask", "worker", args.scheduler, *options, *args.dask]
+    os.execv(sys.executable, command)
