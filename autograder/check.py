@@ -94,14 +94,7 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
     LookupError with a sentence.
     """
     if isinstance(target, str):
-        number = target.partition(".")[0]
-        load_checks(number if number.isdigit() and "." in target else "")
-        if target in EXERCISES and EXERCISES[target].stages:
-            return EXERCISES[target], ""
-        raise LookupError(
-            f"There is no exercise {target!r} with checks; there are"
-            f" {', '.join(sorted(EXERCISES))}."
-        )
+        return _by_id(target), ""
     if not callable(target):
         raise LookupError(
             'check() wants the function itself, or an exercise as "01.name"; it got'
@@ -130,6 +123,17 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
     raise LookupError(
         f"No exercise has a function named `{names[0] or type(target).__name__}`. The functions"
         f" that can be checked are {known}."
+    )
+
+
+def _by_id(id: str) -> Exercise:
+    """The exercise of this id, if it has checks. Raises LookupError."""
+    number = id.partition(".")[0]
+    load_checks(number if number.isdigit() and "." in id else "")
+    if id in EXERCISES and EXERCISES[id].stages:
+        return EXERCISES[id]
+    raise LookupError(
+        f"There is no exercise {id!r} with checks; there are {', '.join(sorted(EXERCISES))}."
     )
 
 

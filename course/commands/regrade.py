@@ -106,8 +106,8 @@ def run(args: argparse.Namespace) -> int:
     course_root_there(root)
     place = new_place(args.report, "--report", folder=True)
     take_database(args, root)
-    backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
     loaded = load_assignment(chosen(args.assignment, root, ""))
+    backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
     made = plan(root, loaded, backend, args.jobs, budget=budget)
     if not args.json:
         print("\n".join(made.lines(args.details)), flush=True)
@@ -119,8 +119,9 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(summary.lines()))
     elif made.verdicts:
         print("nothing is written: `course regrade --apply` writes it")
-    if failed := summary.failed if summary else made.failed:
-        if not args.json and not summary:  # a summary ends with it
-            print(said_failed(failed))
+    failed = summary.failed if summary else made.failed
+    if failed and not args.json and not summary:  # a summary ends with it
+        print(said_failed(failed))
+    if failed:
         return CHECKER_FAILED
     return 1 if made.cannot or (made.changes and not summary) else 0

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from functools import partial
 from importlib.machinery import ModuleSpec
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
 
 WHY = "it gives the answer that you are asked to write"
 # The grader's own rooms that hold answers; the same for every exercise.
@@ -150,27 +151,33 @@ class CallGuard:
                 self._modules.append(name)
                 if not name.startswith("reference_impl"):
                     self._builtins.update(dict.fromkeys(_static_functions(name), name))
-            elif isinstance(found := _innermost(found), FunctionType):
-                self._watch(found, name)
-            elif isinstance(found, type):
-                for one in map(_innermost, vars(found).values()):
-                    if isinstance(one, FunctionType):
-                        self._watch(one, name)
-                self._known[found] = name
-            elif isinstance(found, BuiltinFunctionType):
-                self._builtins[found] = name
-                self._operators[f"aten::{found.__name__}"] = name
-            elif hasattr(found, "overloads"):  # torch.ops.aten.NAME
-                self._operators[_operator(found)] = name
-            elif hasattr(found, "__objclass__"):
-                self._methods[found.__objclass__, found.__name__] = name
-            elif found is not None and not isinstance(found, StandIn):
+            elif not self._watch_object(_innermost(found), name):
                 raise ValueError(
-                    f"cannot withhold {name!r}: it is {type(found).__name__} of"
+                    f"cannot withhold {name!r}: it is {type(_innermost(found)).__name__} of"
                     f" {type(owner).__name__}, not a module, function or class"
                 )
             return
         self._modules.append(name)  # a package that is not loaded yet, or not installed
+
+    def _watch_object(self, found: Any, name: str) -> bool:
+        """Watch a function, class, operator or method; whether it is one, or nothing is there."""
+        if isinstance(found, FunctionType):
+            self._watch(found, name)
+        elif isinstance(found, type):
+            for one in map(_innermost, vars(found).values()):
+                if isinstance(one, FunctionType):
+                    self._watch(one, name)
+            self._known[found] = name
+        elif isinstance(found, BuiltinFunctionType):
+            self._builtins[found] = name
+            self._operators[f"aten::{found.__name__}"] = name
+        elif hasattr(found, "overloads"):  # torch.ops.aten.NAME
+            self._operators[_operator(found)] = name
+        elif hasattr(found, "__objclass__"):
+            self._methods[found.__objclass__, found.__name__] = name
+        else:
+            return found is None or isinstance(found, StandIn)
+        return True
 
     def _watch(self, function: FunctionType, name: str) -> None:
         self._codes[function.__code__] = name
