@@ -91,10 +91,8 @@ def expect_catches(
             why = _why(test, right, wrong, mistaken or {}, poor or {})
         raise CheckFailed(f"{REJECTS} {why}".strip(), next(iter(rejected.values())))
     if any(not is_right and not complaint for _, is_right, _, complaint in verdicts):
-        accepted = (
-            words for words, probe in (probes or {}).items() if not _verdict(test, probe)[1]
-        )
-        raise CheckFailed(next(accepted, "") or cause, GETS_THROUGH)
+        lets = (words for words, probe in (probes or {}).items() if not _verdict(test, probe)[1])
+        raise CheckFailed(next(lets, "") or cause, GETS_THROUGH)
 
 
 def _verdict(test: Callable, function: Callable) -> tuple[int, str]:

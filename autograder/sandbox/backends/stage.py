@@ -46,6 +46,7 @@ WORKER_FILES = (
     "sandbox/protocol/__init__.py",
     "sandbox/inside/fault_attribution.py",
     "sandbox/protocol/frames.py",
+    "sandbox/protocol/tensors.py",
     "sandbox/inside/notebook_env.py",
     "sandbox/inside/worker.py",
 )
