@@ -36,6 +36,7 @@ WORKER_FILES = (
     "checks/assertions/comparison_time.py",
     "checks/assertions/describing.py",
     "checks/student/executor.py",
+    "checks/student/torch_requests.py",
     "checks/student/failed.py",
     "checks/student/call_history.py",
     "checks/student/tracebacks.py",
