@@ -43,8 +43,8 @@ OPTION = re.compile(r":([\w-]+):\s*(.*)")
 
 
 ABOUT = (
-    "*{}*, a page of the book word2serve, as a notebook. Its cells import the course's own packages:"
-    " run `make course` in the course's folder and open the notebook with its"
+    "*{}*, a page of the book word2serve, as a notebook. Its cells import the course's own"
+    " packages: run `make course` in the course's folder and open the notebook with its"
     " `.venv/bin/jupyter lab`."
 )
 
