@@ -25,7 +25,7 @@ from autograder.checks.restrictions import reference_imports as borrowed
 from autograder.checks.restrictions.import_hook import stand_ins
 from autograder.checks.restrictions.names import in_exercise
 from autograder.checks.rubric import as_html, as_text
-from autograder.checks.student.timeout import Limited
+from autograder.checks.student.timeout import TimedStudent
 from autograder.common.course_files import MYWORK
 from autograder.notebook_progress import below, note
 
@@ -64,7 +64,7 @@ def check(target: Callable | str) -> float:
             else {**getattr(target, "__globals__", {}), **namespace, name: target}
         )
         with stand_ins(in_exercise(exercise), namespace.get("__name__", "")):
-            result = run_exercise(exercise, Limited(LocalStudent(own or namespace)))
+            result = run_exercise(exercise, TimedStudent(LocalStudent(own or namespace)))
     except LookupError as error:
         print(error.args[0])
         return Points(0.0)
@@ -94,14 +94,7 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
     LookupError with a sentence.
     """
     if isinstance(target, str):
-        number = target.partition(".")[0]
-        load_checks(number if number.isdigit() and "." in target else "")
-        if target in EXERCISES and EXERCISES[target].stages:
-            return EXERCISES[target], ""
-        raise LookupError(
-            f"There is no exercise {target!r} with checks; there are"
-            f" {', '.join(sorted(EXERCISES))}."
-        )
+        return _by_id(target), ""
     if not callable(target):
         raise LookupError(
             'check() wants the function itself, or an exercise as "01.name"; it got'
@@ -130,6 +123,17 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
     raise LookupError(
         f"No exercise has a function named `{names[0] or type(target).__name__}`. The functions"
         f" that can be checked are {known}."
+    )
+
+
+def _by_id(id: str) -> Exercise:
+    """The exercise of this id, if it has checks. Raises LookupError."""
+    number = id.partition(".")[0]
+    load_checks(number if number.isdigit() and "." in id else "")
+    if id in EXERCISES and EXERCISES[id].stages:
+        return EXERCISES[id]
+    raise LookupError(
+        f"There is no exercise {id!r} with checks; there are {', '.join(sorted(EXERCISES))}."
     )
 
 

@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,7 +96,7 @@ def code_of_file(path: Path, module: str) -> Code:
     return _code_of_file(path, package, state.st_mtime_ns, state.st_size)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _code_of_file(path: Path, package: str, changed: int, size: int) -> Code:
     return code_of(path.read_text(encoding="utf-8"), package)
 
@@ -121,7 +121,7 @@ def _parsed(source: str, package: str) -> list[str]:
     return [digest, *(name for node in imports for name in _imported(node, package))]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _own_source() -> bytes:
     """The text of this module: where it changes, nothing that is stored counts."""
     return Path(__file__).read_bytes()
@@ -150,7 +150,7 @@ class _Store:
         self._saved = len(self.entries)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _store() -> _Store:
     return _Store()
 

@@ -84,8 +84,8 @@ def main() -> None:
     """Compile all and keep the record."""
     from reference_impl.kernels.textbook_triton import flash_kernel, matmul_kernel
 
-    pointers = {name: "*bf16" for name in ("a", "b", "q", "k", "v", "out")}
-    sizes = {name: "i32" for name in ("R", "K", "C", "num_queries", "num_keys")}
+    pointers = dict.fromkeys(("a", "b", "q", "k", "v", "out"), "*bf16")
+    sizes = dict.fromkeys(("R", "K", "C", "num_queries", "num_keys"), "i32")
     kinds = {**pointers, **sizes, "scale": "fp32"}
     found = {"matmul": [], "flash": []}
     for rows, columns, depth, *launch in MATMUL:

@@ -88,7 +88,8 @@ def run_apart(out: Path, part: str, rehearsal: bool, limit: float = PART_SECONDS
         left = limit - (time.monotonic() - begun)
         if left <= GRACE and first:
             names = ", ".join(job.name for job in PARTS[part][first:])
-            return Record(out).error(part, names, "not begun: the time of this part was over")
+            Record(out).error(part, names, "not begun: the time of this part was over")
+            return
         command = [
             sys.executable,
             str(Path(__file__).resolve()),
@@ -106,12 +107,13 @@ def run_apart(out: Path, part: str, rehearsal: bool, limit: float = PART_SECONDS
         except subprocess.TimeoutExpired:
             status, words = 1, f"did not end in {left:.0f} s and was stopped"
         if status == 0:
-            return None
+            return
         record = Record(out)
         reached = record.data["parts"].get(part, {}).get("next", 0)
         stopped = max(reached - 1, first)
         record.error(part, PARTS[part][stopped].name, words)
-        record.progress(part, next=stopped + 1) if part in record.data["parts"] else None
+        if part in record.data["parts"]:
+            record.progress(part, next=stopped + 1)
         first = stopped + 1
 
 

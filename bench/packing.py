@@ -93,7 +93,7 @@ def main() -> None:
     seconds = {way: [] for way in ways}
     sums = {}
     with torch.inference_mode():
-        for repetition in range(args.repetitions + 1):
+        for _ in range(args.repetitions + 1):
             for way, batches in ways.items():
                 started = time.perf_counter()  # cutting, padding and packing are inside the time
                 outputs = [

@@ -146,7 +146,7 @@ def form(sentence: str, label: str = "", wording: str = "topic") -> str:
     return WORDINGS[wording].format(sentence) + (f" {label}\n\n" if label else "")
 
 
-def drawn(count: int, draw: random.Random) -> list[tuple[str, str]]:
+def drawn_examples(count: int, draw: random.Random) -> list[tuple[str, str]]:
     """So many of the examples, as many of one kind as of the other."""
     kinds = [RIVER, MONEY] * (count // 2) + ([draw.choice([RIVER, MONEY])] if count % 2 else [])
     draw.shuffle(kinds)
@@ -184,7 +184,7 @@ def senses(smol: Prompted) -> dict[str, list[dict]]:
             asked(
                 "".join(
                     form(text, other[label] if wrong else label)
-                    for text, label in drawn(count, random.Random(seed))
+                    for text, label in drawn_examples(count, random.Random(seed))
                 )
             )
             for seed in range(3)

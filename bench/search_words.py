@@ -76,7 +76,7 @@ def common_definitions(glove: Vectors) -> list[tuple[str, list[str]]]:
     ]
 
 
-def drawn(
+def drawn_words(
     definitions: Sequence[tuple[str, list[str]]], seed: int
 ) -> tuple[list[str], list[str], list[set[int]]]:
     """A thousand words, the definitions they were drawn with, and which words are right
@@ -166,7 +166,7 @@ def main() -> None:
     glove, bert = corpora.load("glove_6b_50d"), corpora.load("minilm").eval()
     definitions = common_definitions(glove)
     for seed in range(args.draws):
-        texts, queries, right = drawn(definitions, seed)
+        texts, queries, right = drawn_words(definitions, seed)
         judged = {q: dict.fromkeys(some, 1) for q, some in enumerate(right)}
         first = {}
         for name, (one, other) in by_method(bert, glove, queries, texts, seed).items():

@@ -168,7 +168,7 @@ def bags(asked: dict[str, Uses]) -> dict[str, float]:
     return found
 
 
-def drawn(one: SmallModel, seed: int) -> nn.Module:
+def untrained_twin(one: SmallModel, seed: int) -> nn.Module:
     """An untrained model of the same shape."""
     torch.manual_seed(seed)
     if one.card["kind"] == "gpt":
@@ -180,7 +180,7 @@ def drawn(one: SmallModel, seed: int) -> nn.Module:
 
 def operations(one: SmallModel) -> int:
     """Of the whole training: a step's, forward and back, times the steps."""
-    model = drawn(one, 0).train()
+    model = untrained_twin(one, 0).train()
     if one.card["kind"] == "gpt":
         batch = chunk_batch(torch.randint(one.model.config.vocab_size, (GPT_BATCH, CONTEXT + 1)))
         return one.card["steps"] * count_flops(lambda: causal_lm(model, batch).total.backward())
@@ -198,7 +198,7 @@ def main() -> None:
         ("GPT", "gpt_kjv", GPT_BATCH * CONTEXT),
     ):
         one = small_model(kept)
-        runs = [senses(drawn(one, seed), one, asked) for seed in range(SEEDS)]
+        runs = [senses(untrained_twin(one, seed), one, asked) for seed in range(SEEDS)]
         found[name] = {
             "operations": operations(one),
             "tokens_seen": one.card["steps"] * tokens,

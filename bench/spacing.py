@@ -10,7 +10,7 @@ steps and no random shift of intervals, as in the page; everything else is its d
 import json
 import random
 import sys
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,7 +20,7 @@ except ImportError:
     sys.exit(77)  # no rival here: what is recorded stays
 
 FILE = Path(__file__).resolve().parents[1] / "book" / "16-review" / "fsrs6.json"
-START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def answers(scheduler: Scheduler, numbers: random.Random) -> list[list[float]]:

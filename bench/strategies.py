@@ -151,7 +151,7 @@ def kept_by(model, pairs: list[Pair]) -> dict:
     """At each place of people's text: how many tokens a filter keeps, and whether people's is among
     them.
     """
-    counts, missed = {name: [] for name in FILTERS}, {name: 0 for name in FILTERS}
+    counts, missed = {name: [] for name in FILTERS}, dict.fromkeys(FILTERS, 0)
     for prompt, written in pairs:
         logits = model(torch.tensor([prompt + written]))[0, len(prompt) - 1 : -1].float()
         for name, keep in FILTERS.items():
@@ -190,7 +190,7 @@ def main() -> None:
     model.eval()
     prompts, started = [prompt for prompt, _ in pairs], time.process_time()
     # The end of a document is forbidden, so that all texts are of one length.
-    bias = {token: -math.inf for token in ends}
+    bias = dict.fromkeys(ends, -math.inf)
     found = {"people": described(model, prompts, [[written for _, written in pairs]])}
     shown = {text: {} for text in SHOWN}
     for name, way in WAYS.items():

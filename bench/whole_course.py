@@ -264,7 +264,7 @@ def same_undisturbed(folder: Path, args: argparse.Namespace) -> list[str]:
     """Grade the first few students' bytes once more, by themselves and undisturbed; where the
     gradebook differs, a sentence each.
     """
-    few = [path for path in sorted((folder / "in").iterdir())[: args.small]]
+    few = sorted((folder / "in").iterdir())[: args.small]
     for path in few:
         shutil.copytree(path, folder / "few" / path.name)
     ran = course(

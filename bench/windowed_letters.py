@@ -44,7 +44,7 @@ NEAR, OTHERS = (
 )  # keys to each side, and drawn ones: with the letter itself TRAINED in all
 
 
-def drawn(length: int, far: bool) -> Tensor:
+def keys_seen(length: int, far: bool) -> Tensor:
     """Which keys a letter sees (T, T): its neighbours, and OTHERS drawn from beyond the trained
     distances or from within.
     """
@@ -115,7 +115,7 @@ def main() -> None:
         )
         for title, far in (("within 95", False), ("beyond 95", True)):
             rows[f"whole, {NEAR} to each side, {OTHERS} from {title}"] = bits(
-                reading(kept.model, keys=drawn(WHOLE, far)), batch, WHOLE
+                reading(kept.model, keys=keys_seen(WHOLE, far)), batch, WHOLE
             )
         found[kind] = {title: row["bits"] for title, row in rows.items()}
         print(kind, found[kind], flush=True)

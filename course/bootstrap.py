@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -48,7 +49,7 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def fail(text: str) -> None:
+def fail(text: str) -> NoReturn:
     """Stop with exit code 2 and a message that names the remedy."""
     sys.exit(f"set-up: {text}")
 
@@ -300,10 +301,10 @@ def main() -> None:
     the tests.
     """
     if sys.argv[1:] == ["--tests"]:
-        return install_system_packages(TEST_PACKAGES, FOR_TESTS)
-    os.umask(
-        0o022
-    )  # root's sandboxes read the packages as nobody, also where new files are private
+        install_system_packages(TEST_PACKAGES, FOR_TESTS)
+        return
+    # root's sandboxes read the packages as nobody, also where new files are private
+    os.umask(0o022)
     python = find_python()
     install_system_packages(SYSTEM_PACKAGES, FOR_WHAT)
     make_environment(python)

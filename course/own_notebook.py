@@ -26,9 +26,9 @@ from nbformat import NotebookNode
 
 from autograder.checks.kinds.seeded_fault import ticket
 from autograder.checks.protocol import LocalStudent
-from autograder.checks.restrictions.guard import Guard
+from autograder.checks.restrictions.guard import CallGuard
 from autograder.checks.student.requests import Request, Returned
-from autograder.checks.student.timeout import Limited, OutOfTime, clock
+from autograder.checks.student.timeout import OutOfTime, TimedStudent, clock
 from autograder.checks.student.tracebacks import student_traceback
 from autograder.common.errors import CourseError
 from autograder.grading.assignment import Assignment
@@ -125,7 +125,7 @@ def run_cells(
     others, but for a key on the keyboard.
     """
     module, flags = types.ModuleType("__main__"), 0
-    failures, guard = [], Guard(refused)
+    failures, guard = [], CallGuard(refused)
     for place, (label, source) in enumerate(cells):
         filename = where if label == where else f"{where}: {label}"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
@@ -149,7 +149,7 @@ def run_cells(
     return module, failures
 
 
-class Own(Limited):
+class Own(TimedStudent):
     """A student in this process whose cells have run: while their code runs, the module is
     `__main__` and the process is set as their cells left it.
     """

@@ -3,9 +3,9 @@
 import argparse
 import json
 
-from course.assignment_option import chosen
-from course.budget_option import budget_of
 from course.folders import course_root_there
+from course.options.assignment import chosen
+from course.options.budget import budget_of
 
 
 def run(args: argparse.Namespace) -> int:

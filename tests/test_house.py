@@ -72,6 +72,9 @@ REFERENCE = {
 REFERENCE_EXCEPTIONS = {("measure/metrics.py", "embeddings"), ("measure/roofline.py", "models")}
 
 
+LARGE = {"authoring", "chapters", "commands"}  # folders with a file for each of many alike
+
+
 @lru_cache
 def module_of(path: Path) -> str:
     """The dotted name of a file of this repository."""
@@ -162,8 +165,19 @@ def test_nothing_in_the_packages_imports_tests_or_benches():
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_readme_has_at_most_600_words():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 600
+@pytest.mark.parametrize("name, most", [("README.md", 600), ("CONTRIBUTING.md", 1200)])
+def test_what_everybody_reads_first_is_short(name, most):
+    assert len((ROOT / name).read_text(encoding="utf-8").split()) <= most
+
+
+def test_no_folder_of_the_packages_holds_more_than_twelve_files():
+    large = []
+    for package in ("autograder", "course"):
+        for folder in {path.parent for path in (ROOT / package).rglob("*.py")}:
+            count = sum(path.is_file() for path in folder.iterdir())
+            if count > 12 and not LARGE & set(folder.relative_to(ROOT / package).parts):
+                large.append(f"{folder.relative_to(ROOT)}: {count} files; move some by content")
+    assert not large, "\n".join(sorted(large))
 
 
 def test_ruff_finds_no_undefined_name_no_unused_import_and_no_disorder():

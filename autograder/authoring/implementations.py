@@ -15,7 +15,7 @@ from types import MappingProxyType
 from autograder.authoring.catalogue import EXERCISES, assignment
 from autograder.checks.mistakes.registry import alternatives_of, mistakes_of
 from autograder.checks.protocol import Exercise
-from autograder.checks.restrictions.guard import GRADERS, Guard
+from autograder.checks.restrictions.guard import GRADERS, CallGuard
 from autograder.checks.restrictions.names import in_chapter
 from autograder.checks.student.local import OurNamespace
 from autograder.checks.student.timeout import OutOfTime, clock
@@ -71,6 +71,17 @@ def reference(number: str) -> dict[str, object]:
 
 
 @lru_cache
+def _own_cells_of_file(path: Path, given: set[str]) -> list[tuple[str, str]]:
+    """The student's cells of a notebook, without those whose text was given."""
+    import nbformat
+
+    try:
+        cells = nbformat.read(path, as_version=4).cells
+        return list(own_cells([cell for cell in cells if cell.source.strip() not in given]))
+    except (ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
+        raise CourseError(f"{path} is not a notebook: {error}") from error
+
+
 def from_file(path: Path, number: str = "") -> dict[str, object]:
     """The namespace after running a student's notebook (setup, solution and added cells) or Python
     file.
@@ -79,34 +90,18 @@ def from_file(path: Path, number: str = "") -> dict[str, object]:
     graded stay out, and what is withheld is refused, as in grading. A cell that fails is reported
     on the terminal and the rest still run.
     """
-    import nbformat
-
     one = assignment(number) if number else None
-    given = (
-        {cell.source.strip() for cell in one.notebook.cells if "nbgrader" not in cell.metadata}
-        if one
-        else set()
-    )
     refused = GRADERS | in_chapter(one.exercises.values()) if one else {}
-
     if not path.is_file():
         raise CourseError(
             f"{path} is not a file: give `reference`, `student`, `mistake:NAME`,"
             " `alternative:NAME`, a notebook or a Python file"
         )
     if path.suffix == ".ipynb":
-        try:
-            cells = list(
-                own_cells(
-                    [
-                        cell
-                        for cell in nbformat.read(path, as_version=4).cells
-                        if cell.source.strip() not in given
-                    ]
-                )
-            )
-        except (ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
-            raise CourseError(f"{path} is not a notebook: {error}") from error
+        given = one.notebook.cells if one else []
+        cells = _own_cells_of_file(
+            path, {cell.source.strip() for cell in given if "nbgrader" not in cell.metadata}
+        )
     else:
         cells = [(path.name, path.read_text(encoding="utf-8"))]
     namespace, failures = run_cells(cells, path.name, refused)
@@ -137,7 +132,7 @@ def run_cells(
     refused: names that the cells may not use, with the reason; see `withheld`.
     """
     namespace: dict[str, object] = {"__name__": "notebook"}
-    failures, guard = [], Guard(refused)
+    failures, guard = [], CallGuard(refused)
     for label, source in cells:
         filename = where if label == where else f"{where}: {label}"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)

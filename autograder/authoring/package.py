@@ -60,28 +60,34 @@ def save(
         (root / "__init__.py").write_text(INIT, encoding="utf-8")
     fresh.write_text(source, encoding="utf-8")
     try:
+        _try_import(fresh, path)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return Saved(path, names)
+
+
+def _try_import(fresh: Path, path: Path) -> None:
+    """Raise CourseError where the new text of `path` cannot be imported in a process of its own."""
+    try:
         done = subprocess.run(
             [sys.executable, "-c", f"import word2serve_me.{fresh.stem}"],
-            cwd=root.parent,
+            cwd=fresh.parents[1],
             capture_output=True,
             text=True,
             timeout=IMPORT_SECONDS,
         )
-        if done.returncode:
-            raise CourseError(
-                f"what was collected cannot be imported, so {path} stays as it was:"
-                f" {done.stderr.strip().splitlines()[-1]}. Does a function use something that only"
-                " another cell's loop or `with` block defines?"
-            )
-        fresh.replace(path)
     except subprocess.TimeoutExpired:
         raise CourseError(
             f"what was collected takes more than {IMPORT_SECONDS} seconds to import, so {path}"
             " stays as it was: does a definition at the top of a cell compute for long?"
         ) from None
-    finally:
-        fresh.unlink(missing_ok=True)
-    return Saved(path, names)
+    if done.returncode:
+        raise CourseError(
+            f"what was collected cannot be imported, so {path} stays as it was:"
+            f" {done.stderr.strip().splitlines()[-1]}. Does a function use something that only"
+            " another cell's loop or `with` block defines?"
+        )
 
 
 def use_reference(one: Assignment, root: Path = PACKAGE) -> Saved:
@@ -151,12 +157,11 @@ def module_source(
     )
 
 
-def collect(cells: Iterable[str], names: list[str]) -> str:
-    """The statements of `cells` that define `names` and all that these use, in their order.
-
-    Only definitions at the top of a cell are followed: functions, classes, imports, assignments. Of
-    two definitions of a name the later one counts, as in the notebook. Raises CourseError for a
-    name that nothing defines.
+def _statements(
+    cells: Iterable[str],
+) -> tuple[list[tuple[str, ast.stmt]], dict[str, list[int]]]:
+    """The statements at the top of all cells that parse, each with its cell's text, and the numbers
+    of those that define a name.
     """
     statements: list[tuple[str, ast.stmt]] = []
     defines: dict[str, list[int]] = {}
@@ -172,6 +177,17 @@ def collect(cells: Iterable[str], names: list[str]) -> str:
                 earlier = defines.get(name, []) if isinstance(node, ast.AugAssign) else []
                 defines[name] = [*earlier, len(statements)]
             statements.append((source, node))
+    return statements, defines
+
+
+def collect(cells: Iterable[str], names: list[str]) -> str:
+    """The statements of `cells` that define `names` and all that these use, in their order.
+
+    Only definitions at the top of a cell are followed: functions, classes, imports, assignments. Of
+    two definitions of a name the later one counts, as in the notebook. Raises CourseError for a
+    name that nothing defines.
+    """
+    statements, defines = _statements(cells)
     wanted, todo = set(), list(names)
     if missing := [name for name in names if name not in defines]:
         raise CourseError(f"no cell defines `{missing[0]}`")

@@ -15,7 +15,7 @@ from autograder.checks.messages import first_failure, sentences
 from autograder.checks.protocol import Exercise, LocalStudent, rng_for, run_exercise
 from autograder.checks.restrictions.names import in_chapter
 from autograder.checks.results import Status
-from autograder.checks.student.timeout import Limited
+from autograder.checks.student.timeout import TimedStudent
 from autograder.common.errors import CourseError
 
 SEEDS = 40
@@ -90,7 +90,7 @@ def trial(one: Assignment, exercise: Exercise, path: Path, in_sandbox: bool) -> 
         )
         return (
             run_exercise(
-                exercise, Limited(LocalStudent(namespace)), seeds, None if not secret else []
+                exercise, TimedStudent(LocalStudent(namespace)), seeds, None if not secret else []
             ),
             failures,
         )

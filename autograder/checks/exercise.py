@@ -104,19 +104,7 @@ def exercise(
 
     Raises ValueError for a slip.
     """
-    names = [function, *also] if function else []
-    if kind not in KINDS:
-        raise ValueError(f"{id}: kind {kind!r} is not one of {', '.join(KINDS)}")
-    if bool(names) == (kind == "manual"):
-        raise ValueError(f"{id}: a {kind} exercise {'has no' if names else 'needs a'} function")
-    if (faults is not None) != (kind == "drawn-fault"):
-        raise ValueError(f"{id}: a drawn-fault exercise, and no other, has `faults=Faults(...)`")
-    for name in names:
-        if name in dir(Student()):
-            raise ValueError(
-                f"{id}: `student.{name}` already means something else; give the function another"
-                " name"
-            )
+    _refuse_slips(id, kind, [function, *also] if function else [], faults)
     EXERCISES[id] = made = Exercise(
         id,
         function,
@@ -130,6 +118,21 @@ def exercise(
         faults=faults,
     )
     return made
+
+
+def _refuse_slips(id: str, kind: str, names: list[str], faults: Faults | None) -> None:
+    if kind not in KINDS:
+        raise ValueError(f"{id}: kind {kind!r} is not one of {', '.join(KINDS)}")
+    if bool(names) == (kind == "manual"):
+        raise ValueError(f"{id}: a {kind} exercise {'has no' if names else 'needs a'} function")
+    if (faults is not None) != (kind == "drawn-fault"):
+        raise ValueError(f"{id}: a drawn-fault exercise, and no other, has `faults=Faults(...)`")
+    for name in names:
+        if name in dir(Student()):
+            raise ValueError(
+                f"{id}: `student.{name}` already means something else; give the function another"
+                " name"
+            )
 
 
 def load_checks(number: str = "") -> None:

@@ -135,37 +135,32 @@ def run_stage(
         detail = detail_of(failed, student.calls)
         result = failed.asked.key if failed.asked else ""
     except StudentError as error:
-        status = Status(STATUS_OF_KIND.get(error.kind, error.kind))
-        said, _, more = error.text.partition("\n")  # a drawn number stands below the first line
-        cause = (
-            FROM_INSIDE
-            if status == Status.FAULT
-            else _raised(student.calls)
-            if status == Status.ERROR
-            else CAUSES.get(status, said)
-        )
-        detail = more if cause == said else error.text
-        if status == Status.ERROR and student.calls:
-            last = student.calls[-1]
-            detail = f"{shown_call(last) or call_in_shapes(last)}\n{detail}".strip()
+        status, cause, detail = _of_error(error, student.calls)
     except Exception as error:
-        status, cause, detail = (
-            Status.FAULT,
-            CAUSES[Status.FAULT],
-            f"{type(error).__name__}: {error}",
-        )
-    return (
-        StageResult(
-            stage.name,
-            stage.points,
-            earned if status == Status.PASSED else 0.0,
-            status,
-            cause,
-            detail,
-            subject=_subject(exercise, student.calls, result),
-        ),
-        hint,
-    )
+        status, cause = Status.FAULT, CAUSES[Status.FAULT]
+        detail = f"{type(error).__name__}: {error}"
+    if status != Status.PASSED:
+        earned = 0.0
+    subject = _subject(exercise, student.calls, result)
+    made = StageResult(stage.name, stage.points, earned, status, cause, detail, subject=subject)
+    return made, hint
+
+
+def _of_error(error: StudentError, calls: list) -> tuple[Status, str, str]:
+    """Status, cause and detail of a stage in which a call ended with this error."""
+    status = Status(STATUS_OF_KIND.get(error.kind, error.kind))
+    said, _, more = error.text.partition("\n")  # a drawn number stands below the first line
+    if status == Status.FAULT:
+        cause = FROM_INSIDE
+    elif status == Status.ERROR:
+        cause = _raised(calls)
+    else:
+        cause = CAUSES.get(status, said)
+    detail = more if cause == said else error.text
+    if status == Status.ERROR and calls:
+        last = calls[-1]
+        detail = f"{shown_call(last) or call_in_shapes(last)}\n{detail}".strip()
+    return status, cause, detail
 
 
 def _raised(calls: list[Call]) -> str:

@@ -9,7 +9,7 @@ to blame, and nothing that is written is lost.
 
 import traceback
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,7 +46,7 @@ class Guard:
         if self.log is None:
             return
         text = (
-            f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S} UTC  {item!a},"
+            f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC  {item!a},"
             f" {doing}\n{traceback.format_exc()}\n"
         )
         try:

@@ -237,7 +237,7 @@ def gather(app, book, out):
     for folder, questions in _folders(book):
         if not Path(out, folder, "index.html").is_file():
             continue
-        seen = _pages(app, book, out, folder, questions, shown_at, cards)
+        seen = _pages(app, book, out, folder, shown_at, cards)
         chapters.append(
             {
                 "number": questions.chapter,
@@ -285,7 +285,7 @@ def _folders(book):
     ]
 
 
-def _pages(app, book, out, folder, questions, shown_at, cards):
+def _pages(app, book, out, folder, shown_at, cards):
     """What each page of a chapter asks; fills `shown_at` and `cards` on the way."""
     seen = []
     predicted = getattr(app.env, "w2s_predictions", {})

@@ -29,7 +29,7 @@ class GlossaryTerms(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The glossary, and the anchors of earlier names on the entries that have them."""
-        from course.book.review.terms import TermsError, load_terms
+        from course.book.terms import TermsError, load_terms
 
         path = Path(self.env.srcdir, "terms.yml")
         self.env.note_dependency(str(path))

@@ -204,14 +204,9 @@ def run_prove(args) -> int:
     from autograder.authoring.catalogue import assignment, assignments
     from autograder.authoring.proven import prove
 
-    return int(
-        any(
-            [
-                prove(one) != 0
-                for one in [assignment(name) for name in args.assignment] or assignments()
-            ]
-        )
-    )
+    chosen = [assignment(name) for name in args.assignment] or assignments()
+    failed = [prove(one) != 0 for one in chosen]  # all of them, also after one that fails
+    return int(any(failed))
 
 
 def run_try(args) -> int:

@@ -117,63 +117,56 @@ def print_results(one, exercises: list, impl: str, as_json: bool) -> int:
     import sys
 
     from autograder.checks.restrictions import reference_imports as borrowed
-    from autograder.checks.rubric import as_text
     from autograder.common.errors import CourseError
 
     checked = [exercise for exercise in exercises if exercise.stages]
     by_hand = [exercise for exercise in exercises if not exercise.stages]
     own = impl != "reference" and impl.partition(":")[0] not in ("mistake", "alternative")
     with contextlib.redirect_stdout(sys.stderr):  # what the checked code prints is not our output
-        results, waits = (
-            _results_of_own(one, exercises, impl) if own else (_results_of_ours(checked, impl), {})
-        )
+        if own:
+            results, waits = _results_of_own(one, exercises, impl)
+        else:
+            results, waits = _results_of_ours(checked, impl), {}
     if not results and checked:
         raise CourseError(
             f"no exercise of {', '.join(exercise.id for exercise in exercises)} knows {impl!r}; "
             "`course author matrix` lists the mistakes"
         )
-    points, earned = (
-        sum(getattr(result, name) for _, result in results) for name in ("points", "earned")
-    )
+    points = sum(result.points for _, result in results)
+    earned = sum(result.earned for _, result in results)
     hand = sum(exercise.points for exercise in by_hand)
     if as_json:
-        print(
-            json.dumps(
-                {
-                    "assignment": one.name,
-                    "impl": impl,
-                    "points": points,
-                    "earned": earned,
-                    "by_hand": {exercise.id: exercise.points for exercise in by_hand},
-                    "waits": waits,
-                    "exercises": [result.to_json() for _, result in results],
-                },
-                indent=1,
-            )
-        )
+        found = {"assignment": one.name, "impl": impl, "points": points, "earned": earned}
+        found["by_hand"] = {exercise.id: exercise.points for exercise in by_hand}
+        found |= {"waits": waits, "exercises": [result.to_json() for _, result in results]}
+        print(json.dumps(found, indent=1))
     else:
-        for exercise, result in results:
-            print(as_text(result, exercise.see) + "\n")
-        for id, reason in waits.items():
-            print(f"A person will look at {id}: {reason}\n")
-        print(
-            f"{one.name}: {earned:g} points of {points + hand:g}"
-            + (f", {hand:g} by hand" if hand else "")
-        )
+        _print_rubrics(results, waits)
+        by_hand_too = f", {hand:g} by hand" if hand else ""
+        print(f"{one.name}: {earned:g} points of {points + hand:g}{by_hand_too}")
         if own and (line := borrowed.line(borrowed.borrowed())):
             print(line)
     return 0 if earned >= points - 1e-9 and not waits else 1
+
+
+def _print_rubrics(results: list[tuple], waits: dict[str, str]) -> None:
+    from autograder.checks.rubric import as_text
+
+    for exercise, result in results:
+        print(as_text(result, exercise.see) + "\n")
+    for id, reason in waits.items():
+        print(f"A person will look at {id}: {reason}\n")
 
 
 def _results_of_ours(checked: list, impl: str) -> list[tuple]:
     """The results of the reference, or of a mistake or alternative where an exercise has it."""
     from autograder.authoring.implementations import namespace_of
     from autograder.checks.protocol import LocalStudent, run_exercise
-    from autograder.checks.student.timeout import Limited
+    from autograder.checks.student.timeout import TimedStudent
 
     known = [(exercise, namespace_of(impl, exercise)) for exercise in checked]
     return [
-        (exercise, run_exercise(exercise, Limited(LocalStudent(namespace))))
+        (exercise, run_exercise(exercise, TimedStudent(LocalStudent(namespace))))
         for exercise, namespace in known
         if namespace is not None
     ]
@@ -214,9 +207,8 @@ def _results_of_own(one, exercises: list, impl: str) -> tuple[list[tuple], dict[
         work.errors = dict(failures)
     ids = [exercise.id for exercise in exercises]
     items = review_items(work, [result.to_json() for _, result in results], ids) if work else {}
-    failed = {
-        exercise.id: FAILED
-        for exercise, result in results
-        if any(stage.status == "fault" for stage in result.stages)
-    }
-    return results, {id: item.sentence for id, item in items.items()} | failed
+    waits = {id: item.sentence for id, item in items.items()}
+    for exercise, result in results:
+        if any(stage.status == "fault" for stage in result.stages):
+            waits[exercise.id] = FAILED
+    return results, waits

@@ -3,10 +3,11 @@
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
-from course.assignment_option import chosen_for
-from course.database_option import add_database, take_database
 from course.folders import new_course_root, say_made
+from course.options.assignment import chosen_for
+from course.options.database import add_database, take_database
 
 SUMMARY = "copy a class's submissions into nbgrader's submitted/, without touching the originals"
 EPILOG = """\
@@ -49,7 +50,6 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 1 when somebody's work could not be taken or an entry is nobody's."""
     from autograder.classroom.grade_class import journal
     from autograder.classroom.submissions.collect import collect
-    from autograder.classroom.submissions.exchange import collect_from_exchange
     from autograder.classroom.submissions.identities import of_records
     from autograder.classroom.submissions.metadata import refuse_inside
     from autograder.common.errors import CourseError
@@ -68,35 +68,36 @@ def run(args: argparse.Namespace) -> int:
     take_database(args, root, make=True)
     say_made(made)
     if args.exchange:
-        folder = collect_from_exchange(root, loaded)
-        students = sorted(path.parent.name for path in folder.glob(f"*/{loaded.name}"))
-        print(
-            json.dumps({"folder": str(folder), "students": students}, indent=1)
-            if args.json
-            else f"collected  {folder}: {len(students)} students have handed in {loaded.name}"
-        )
-        return 0
+        return _from_exchange(root, loaded, args.json)
     made = collect(args.submissions, loaded, root, of_records(journal(root, loaded).values()))
     if args.json:
         print(json.dumps(made.to_json(), indent=1))
     else:
-        print(
-            f"collected  {made.folder}: {len(made.new)} new, {len(made.changed)} handed in again,"
-            f" {len(made.same)} as before"
-        )
-        print(
-            "\n".join(
-                f"problem    {student}: {reason}"
-                for student, reason in sorted(made.problems.items())
-            ),
-            end="\n" * bool(made.problems),
-        )
-        for student, sentences in sorted(made.notes.items()):
-            print("\n".join(f"note       {student}: {sentence}" for sentence in sentences))
-        print(
-            "\n".join(
-                f"left out   {entry}: {reason}" for entry, reason in sorted(made.left_out.items())
-            ),
-            end="\n" * bool(made.left_out),
-        )
+        _print_collected(made)
     return 1 if made.problems or made.left_out else 0
+
+
+def _from_exchange(root: Path, loaded: Any, as_json: bool) -> int:
+    from autograder.classroom.submissions.exchange import collect_from_exchange
+
+    folder = collect_from_exchange(root, loaded)
+    students = sorted(path.parent.name for path in folder.glob(f"*/{loaded.name}"))
+    print(
+        json.dumps({"folder": str(folder), "students": students}, indent=1)
+        if as_json
+        else f"collected  {folder}: {len(students)} students have handed in {loaded.name}"
+    )
+    return 0
+
+
+def _print_collected(made: Any) -> None:
+    print(
+        f"collected  {made.folder}: {len(made.new)} new, {len(made.changed)} handed in again,"
+        f" {len(made.same)} as before"
+    )
+    for student, reason in sorted(made.problems.items()):
+        print(f"problem    {student}: {reason}")
+    for student, sentences in sorted(made.notes.items()):
+        print("\n".join(f"note       {student}: {sentence}" for sentence in sentences))
+    for entry, reason in sorted(made.left_out.items()):
+        print(f"left out   {entry}: {reason}")

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from typing import Any
 
 TOPICS = {
     "filter": "System calls",
@@ -49,31 +50,15 @@ def run(args: argparse.Namespace) -> int:
     backend, reason = find_backend(args.backend, args.cold)
     outcomes, held_by = [], surroundings(backend)
     if not args.json:
-        print(
-            f"Sandbox: {backend.name}. Tier: {backend.tier}."
-            if backend is not None
-            else "Sandbox: none."
-        )
-        print(
-            "\n".join(f"{TOPICS[topic]}: {words}" for topic, words in held_by.items()),
-            end="\n\n",
-            flush=True,
-        )
+        _print_surroundings(backend, held_by)
     for outcome in examine(backend) if backend is not None else ():
         outcomes.append(outcome)
         if not args.json:
-            print(
-                f"{outcome.state:9}  {outcome.name:21} "
-                f" {outcome.tries}\n{'':11}{outcome.happened[:160]}",
-                flush=True,
-            )
+            _print_outcome(outcome)
     wrong = graded_wrong(backend) if backend is not None else []
     if backend is not None and not args.json:
-        print(
-            "\n".join(f"{'WRONG':9}  {line}" for line in wrong)
-            or f"{'right':9}  known notebooks of 01: perfect and wrong",
-            flush=True,
-        )
+        lines = [f"{'WRONG':9}  {line}" for line in wrong]
+        print("\n".join(lines) or f"{'right':9}  known notebooks of 01: perfect and wrong")
     diagnosis = Diagnosis(
         backend.name if backend else "none",
         backend.tier if backend else "none",
@@ -96,3 +81,15 @@ def run(args: argparse.Namespace) -> int:
         )
     print(f"\n{diagnosis.verdict}")
     return diagnosis.exit_code
+
+
+def _print_outcome(outcome: Any) -> None:
+    line = f"{outcome.state:9}  {outcome.name:21}  {outcome.tries}"
+    print(f"{line}\n{'':11}{outcome.happened[:160]}", flush=True)
+
+
+def _print_surroundings(backend: Any, held_by: dict[str, str]) -> None:
+    print(f"Sandbox: {backend.name}. Tier: {backend.tier}." if backend else "Sandbox: none.")
+    for topic, words in held_by.items():
+        print(f"{TOPICS[topic]}: {words}")
+    print(flush=True)

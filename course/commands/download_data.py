@@ -36,31 +36,8 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         entries = [corpora.entry(name) for name in args.names] or list(corpora.available().values())
-        if args.list and args.json:
-            print(
-                json.dumps(
-                    [
-                        {
-                            "name": item.name,
-                            "fetched": corpora.is_fetched(item.name),
-                            "size": item.size_text,
-                            "use": item.good_for,
-                            "source": item.source,
-                            "licence": item.licence,
-                        }
-                        for item in entries
-                    ],
-                    indent=1,
-                )
-            )
-            return 0
         if args.list:
-            for item in entries:
-                state = "in the cache" if corpora.is_fetched(item.name) else "not fetched"
-                print(
-                    f"{item.name}  {item.size_text}, {state}\n    {item.good_for}\n"
-                    f"    {item.package} {item.version}; {item.source}\n    licence: {item.licence}"
-                )
+            _list(entries, args.json)
             return 0
         if args.verify:
             return _verify(entries, args.json)
@@ -69,6 +46,31 @@ def run(args: argparse.Namespace) -> int:
     except corpora.CorpusError as error:
         raise CourseError(str(error)) from error
     return 0
+
+
+def _list(entries: list, as_json: bool) -> None:
+    from reference_impl import corpora
+
+    if as_json:
+        found = [
+            {
+                "name": item.name,
+                "fetched": corpora.is_fetched(item.name),
+                "size": item.size_text,
+                "use": item.good_for,
+                "source": item.source,
+                "licence": item.licence,
+            }
+            for item in entries
+        ]
+        print(json.dumps(found, indent=1))
+        return
+    for item in entries:
+        state = "in the cache" if corpora.is_fetched(item.name) else "not fetched"
+        print(
+            f"{item.name}  {item.size_text}, {state}\n    {item.good_for}\n"
+            f"    {item.package} {item.version}; {item.source}\n    licence: {item.licence}"
+        )
 
 
 def _verify(entries, as_json: bool) -> int:

@@ -3,10 +3,11 @@
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
-from course.assignment_option import HELP, chosen
-from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_course_root, say_made
+from course.options.assignment import HELP, chosen
+from course.options.database import add_database, take_database
 
 DEFAULT_ROOT = Path("class")
 SUMMARY = "show or set an assignment's due date and a student's extension, in nbgrader's gradebook"
@@ -63,18 +64,10 @@ def run(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
 
     root = args.course_root.resolve()
-    loaded = load_assignment(
-        chosen(
-            args.assignment, root if args.assignment else course_root_there(args.course_root), ""
-        )
-    )
+    known_root = root if args.assignment else course_root_there(args.course_root)
+    loaded = load_assignment(chosen(args.assignment, known_root, ""))
     date = late.moment(args.date) if args.date not in (None, "none") else None
-    spans = {}
-    for word in args.extend:
-        student, equals, text = word.rpartition("=")
-        if not equals or not student:
-            raise CourseError(f"--extend {word}: give STUDENT=SPAN, for example ada=2d")
-        spans[student] = late.span(text)
+    spans = _spans(args.extend)
     sets, made = args.date is not None or bool(spans), ""
     if (sets or args.db) and (root.is_dir() or args.course_root == DEFAULT_ROOT):
         made = new_course_root(args.course_root)  # dates are often the first that a class has
@@ -97,8 +90,27 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"assignment": loaded.name} | found.to_json(), indent=1))
         return 0
+    _print_dates(loaded.name, found)
+    return 0
+
+
+def _spans(words: list[str]) -> dict[str, Any]:
+    """How much longer each student gets. Raises CourseError where it is not STUDENT=SPAN."""
+    from autograder.classroom.gradebook.deadlines import span
+    from autograder.common.errors import CourseError
+
+    spans = {}
+    for word in words:
+        student, equals, text = word.rpartition("=")
+        if not equals or not student:
+            raise CourseError(f"--extend {word}: give STUDENT=SPAN, for example ada=2d")
+        spans[student] = span(text)
+    return spans
+
+
+def _print_dates(name: str, found: Any) -> None:
     print(
-        f"due        {loaded.name}: "
+        f"due        {name}: "
         + (f"{found.due:%Y-%m-%d %H:%M} UTC" if found.due else "no date is set")
     )
     why = (
@@ -107,4 +119,3 @@ def run(args: argparse.Namespace) -> int:
     for word, some in (("longer", found.extensions), ("waits", found.waiting)):
         for student, more in sorted(some.items()):
             print(f"{word:<10} {student}: {more}" + (why if word == "waits" else ""))
-    return 0

@@ -4,9 +4,9 @@ import argparse
 import json
 from pathlib import Path
 
-from course.assignment_option import HELP, chosen
-from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_place, say_made
+from course.options.assignment import HELP, chosen
+from course.options.database import add_database, take_database
 
 SUMMARY = "write the grades for Canvas, Moodle or Gradescope"
 EPILOG = """\

@@ -5,11 +5,12 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from course.assignment_option import chosen, chosen_for
-from course.budget_option import add_budget, budget_of
-from course.database_option import add_database, take_database
 from course.folders import new_course_root, new_place, say_made
+from course.options.assignment import chosen, chosen_for
+from course.options.budget import add_budget, budget_of
+from course.options.database import add_database, take_database
 
 SAMPLE_ASSIGNMENT = "01-static-embeddings"
 SUMMARY = "grade a folder of submissions in the sandbox and write the gradebook and feedback"
@@ -177,17 +178,11 @@ def run(args: argparse.Namespace) -> int:
     # checked for IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)
     from autograder.classroom.chosen_assignments import wanted
-    from autograder.classroom.grade_class import grade_class, places
-    from autograder.classroom.reports.run_summary import said_failed
+    from autograder.classroom.grade_class import places
     from autograder.classroom.submissions.attempts import set_rule
-    from autograder.classroom.submissions.metadata import refuse_inside
     from autograder.classroom.submissions.roster import read_roster
     from autograder.common.errors import CourseError
-    from autograder.course_layout import INDEX_PAGE
-    from autograder.grading.executors.local import Here
-    from autograder.grading.intake.entries import nothing_at
     from autograder.grading.progress_lines import Telling
-    from autograder.sandbox import choose_backend
     from course.sample_class.graded import grade_sample_class
 
     if args.jobs < 1:
@@ -198,57 +193,110 @@ def run(args: argparse.Namespace) -> int:
         _refuse_beside_sample(args)
     course_root, report = places(args.course_root, args.report, args.sample)
     if args.submissions:
-        if not args.submissions.exists():
-            raise CourseError(nothing_at(args.submissions))
-        refuse_inside(args.submissions, **{"--course-root": course_root, "--report": report})
+        _refuse_wrong_source(args.submissions, course_root, report)
     made = new_course_root(course_root) if args.course_root or not args.sample else ""
     made_too = new_place(args.report, "--report", folder=True)
     take_database(args, course_root, make=True)
     say_made(made)
-    names = (
-        {}
-        if args.sample
-        else wanted(_assignments(args, course_root), args.submissions, course_root, args.regrade)
-    )
+    names = {}
+    if not args.sample:
+        asked = _assignments(args, course_root)
+        names = wanted(asked, args.submissions, course_root, args.regrade)
     if args.hand_in:
         set_rule(course_root, args.hand_in.replace("latest", "last"))
     if args.sample:
-        summaries = [
-            grade_sample_class(
-                course_root, args.jobs, args.allow_unsafe, report, None if args.json else Telling()
-            )
-        ]
+        telling = None if args.json else Telling()
+        summaries = [grade_sample_class(course_root, args.jobs, args.allow_unsafe, report, telling)]
     else:
-        crew = backend = None
-        if args.scheduler:
-            from autograder.grading.executors.dask import DaskExecutor
-
-            isolation = args.backend or "bubblewrap"
-            crew = DaskExecutor(args.scheduler, isolation, args.cold, budget=budget)
-        else:
-            backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
-            crew = Here(args.jobs, backend, budget)
-        summaries, telling = [], None if args.json else Telling()
-        for place, name in enumerate(names, start=1):
-            if telling and len(names) > 1:
-                telling.begin((name, place, len(names)), later=sum(list(names.values())[place:]))
-            summaries.append(
-                grade_class(
-                    args.submissions,
-                    name,
-                    course_root,
-                    report,
-                    args.jobs,
-                    args.regrade,
-                    backend,
-                    telling,
-                    crew,
-                    roster,
-                )
-            )
-            if len(names) > 1 and not args.json:
-                _say(summaries[-1], args.details)
+        summaries = _grade_each(args, names, course_root, report, budget, roster)
     say_made(made_too)
+    _print_all(args, summaries, report)
+    return _exit_code(args, summaries)
+
+
+def _refuse_wrong_source(submissions: Path, course_root: Path, report: Path) -> None:
+    """Raise CourseError where nothing is there, or where results would lie among submissions."""
+    from autograder.classroom.submissions.metadata import refuse_inside
+    from autograder.common.errors import CourseError
+    from autograder.grading.intake.entries import nothing_at
+
+    if not submissions.exists():
+        raise CourseError(nothing_at(submissions))
+    refuse_inside(submissions, **{"--course-root": course_root, "--report": report})
+
+
+def _exit_code(args: argparse.Namespace, summaries: list[Any]) -> int:
+    """The exit code described in `--help`; names whose checks failed, where no summary ends with
+    it.
+    """
+    from autograder.classroom.reports.run_summary import said_failed
+
+    failed = sorted({student for one in summaries for student in one.failed})
+    if failed and len(summaries) > 1 and not args.json:
+        print(said_failed(failed))
+    if failed:
+        return CHECKER_FAILED
+    open_ends = any(
+        one.people or one.not_graded or one.stale or one.anew or one.foreign for one in summaries
+    )
+    return int(open_ends and not args.sample)
+
+
+def _grade_each(
+    args: argparse.Namespace,
+    names: dict[str, int],
+    course_root: Path,
+    report: Path,
+    budget: Any,
+    roster: Any,
+) -> list[Any]:
+    """The summaries of the assignments `names`, graded one after the other; each is printed where
+    there are several.
+    """
+    from autograder.classroom.grade_class import grade_class
+    from autograder.grading.progress_lines import Telling
+
+    crew, backend = _crew(args, budget)
+    summaries, telling = [], None if args.json else Telling()
+    for place, name in enumerate(names, start=1):
+        if telling and len(names) > 1:
+            telling.begin((name, place, len(names)), later=sum(list(names.values())[place:]))
+        summaries.append(
+            grade_class(
+                args.submissions,
+                name,
+                course_root,
+                report,
+                args.jobs,
+                args.regrade,
+                backend,
+                telling,
+                crew,
+                roster,
+            )
+        )
+        if len(names) > 1 and not args.json:
+            _say(summaries[-1], args.details)
+    return summaries
+
+
+def _crew(args: argparse.Namespace, budget: Any) -> tuple[Any, Any]:
+    """Who grades, and in which sandbox (None where the machines of a scheduler choose)."""
+    from autograder.grading.executors.local import Here
+    from autograder.sandbox import choose_backend
+
+    if args.scheduler:
+        from autograder.grading.executors.dask import DaskExecutor
+
+        isolation = args.backend or "bubblewrap"
+        return DaskExecutor(args.scheduler, isolation, args.cold, budget=budget), None
+    backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
+    return Here(args.jobs, backend, budget), backend
+
+
+def _print_all(args: argparse.Namespace, summaries: list[Any], report: Path) -> None:
+    from autograder.course_layout import INDEX_PAGE
+
     if args.json:
         found = [asdict(summary) for summary in summaries]
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1, default=str))
@@ -256,19 +304,6 @@ def run(args: argparse.Namespace) -> int:
         _say(summaries[0], args.details)
     else:
         print(f"all        {report / INDEX_PAGE}")
-    if failed := sorted({student for one in summaries for student in one.failed}):
-        if len(summaries) > 1 and not args.json:
-            print(said_failed(failed))
-        return CHECKER_FAILED
-    return (
-        1
-        if any(
-            one.people or one.not_graded or one.stale or one.anew or one.foreign
-            for one in summaries
-        )
-        and not args.sample
-        else 0
-    )
 
 
 def _assignments(args: argparse.Namespace, course_root: Path) -> str:

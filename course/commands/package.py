@@ -4,6 +4,9 @@
 earlier one; `--from mine` goes back to your own work.
 """
 
+import json
+from typing import Any
+
 SUMMARY = "put your functions that pass into your own package, word2serve_me"
 
 
@@ -34,8 +37,6 @@ def run(args) -> int:
 
 def _stand_in(args) -> int:
     """Put the reference, or the student's own work again, in the place of a chapter."""
-    import json
-
     from autograder.authoring import package
     from autograder.authoring.catalogue import assignment
     from autograder.checks.restrictions import reference_imports as borrowed
@@ -61,7 +62,6 @@ def _stand_in(args) -> int:
 def _save(args) -> int:
     """Check, save what passes, and say what was left out; 1 when something was."""
     import contextlib
-    import json
     import sys
 
     from autograder.authoring import package
@@ -89,23 +89,18 @@ def _save(args) -> int:
             result = run_exercise(exercise, Own(module), mistakes=[])
             (passing if result.earned == result.points else left).append(exercise)
     names = [name for exercise in passing for name in (exercise.function, *exercise.also)]
-    saved = None
-    if names:
-        saved = package.save(one, cells, names)
-    if args.json:
-        print(
-            json.dumps(
-                {
-                    "path": str(saved.path) if saved else None,
-                    "saved": names,
-                    "left": [one.id for one in left],
-                }
-            )
-        )
-        return 1 if left or not names else 0
+    saved = package.save(one, cells, names) if names else None
+    _print_saved(saved, names, [exercise.id for exercise in left], args.json)
+    return 1 if left or not names else 0
+
+
+def _print_saved(saved: Any, names: list[str], left: list[str], as_json: bool) -> None:
+    if as_json:
+        path = str(saved.path) if saved else None
+        print(json.dumps({"path": path, "saved": names, "left": left}))
+        return
     if saved:
         print(f"saved in {saved.path}: {', '.join(names)}")
         print(f"import them with: from word2serve_me.{saved.path.stem} import {names[0]}")
-    for exercise in left:
-        print(f"not saved: {exercise.id} does not pass yet (`course check {exercise.id}`)")
-    return 1 if left or not names else 0
+    for id in left:
+        print(f"not saved: {id} does not pass yet (`course check {id}`)")

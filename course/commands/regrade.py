@@ -7,10 +7,11 @@ import json
 import sys
 from pathlib import Path
 
-from course.assignment_option import HELP, chosen
-from course.budget_option import add_budget, budget_of
-from course.database_option import add_database, take_database
+from course.commands.grade import CHECKER_FAILED
 from course.folders import course_root_there, new_place, say_made
+from course.options.assignment import HELP, chosen
+from course.options.budget import add_budget, budget_of
+from course.options.database import add_database, take_database
 
 SUMMARY = "after checks have changed: show what changes, and write it with --apply"
 EPILOG = """\
@@ -98,7 +99,6 @@ def run(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
     from autograder.sandbox import choose_backend
     from course import verify_student
-    from course.commands.grade import CHECKER_FAILED
 
     if args.forget:
         return verify_student.forget(args)
@@ -113,10 +113,9 @@ def run(args: argparse.Namespace) -> int:
     course_root_there(root)
     place = new_place(args.report, "--report", folder=True)
     take_database(args, root)
+    one = load_assignment(chosen(args.assignment, root, ""))
     backend = choose_backend(args.backend, args.allow_unsafe, args.cold)
-    made = plan(
-        root, load_assignment(chosen(args.assignment, root, "")), backend, args.jobs, budget=budget
-    )
+    made = plan(root, one, backend, args.jobs, budget=budget)
     if not args.json:
         print("\n".join(made.lines(args.details)), flush=True)
     summary = write(root, report, made, backend) if args.apply and made.verdicts else None
@@ -128,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
     elif made.verdicts:
         print("nothing is written: `course regrade --apply` writes it")
     if failed := summary.failed if summary else made.failed:
-        if not args.json and not summary:  # a summary ends with it
-            print(said_failed(failed))
+        said = "" if args.json or summary else said_failed(failed)  # a summary ends with it
+        print(said, end="\n" * bool(said))
         return CHECKER_FAILED
     return 1 if made.cannot or (made.changes and not summary) else 0

@@ -4,8 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
-from course.database_option import add_database, take_database
 from course.folders import course_root_there, new_place, say_made
+from course.options.database import add_database, take_database
 
 SUMMARY = "write the class report from the records of the last grading"
 EPILOG = """\

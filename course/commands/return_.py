@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from course.assignment_option import HELP, chosen
 from course.commands import export, release_feedback
-from course.database_option import add_database
 from course.folders import course_root_there
+from course.options.assignment import HELP, chosen
+from course.options.database import add_database
 
 SUMMARY = "write what the learning platform takes back: the grades and the feedback pages"
 EPILOG = """\

@@ -4,8 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
-from course.assignment_option import HELP, chosen
 from course.folders import course_root_there, new_place, say_made
+from course.options.assignment import HELP, chosen
 
 SUMMARY = "name pairs of students whose code is alike, to look at; never proof"
 EPILOG = """\

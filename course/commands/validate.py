@@ -40,7 +40,7 @@ def run(args) -> int:
 
     from autograder.grading.assignment import load_assignment
     from course.commands.check import number_of
-    from course.hand_in import look, mended
+    from course.student.hand_in import look, mended
 
     path = Path(args.notebook)
     loaded = load_assignment(args.assignment or number_of(str(path)))

@@ -71,22 +71,6 @@ def run(args: argparse.Namespace) -> int:
     )
     # Dask's limit on memory would pause a worker for what its grading process takes, which has a
     # limit of its own. A nanny's worker may have such a process only if it is no daemon.
-    os.execve(
-        sys.executable,
-        [
-            sys.executable,
-            "-m",
-            "dask",
-            "worker",
-            args.scheduler,
-            "--nthreads",
-            "1",
-            "--nworkers",
-            str(args.jobs),
-            "--memory-limit",
-            "0",
-            "--no-dashboard",
-            *args.dask,
-        ],
-        os.environ | {"DASK_DISTRIBUTED__WORKER__DAEMON": "False"},
-    )
+    options = f"--nthreads 1 --nworkers {args.jobs} --memory-limit 0 --no-dashboard".split()
+    command = [sys.executable, "-m", "dask", "worker", args.scheduler, *options, *args.dask]
+    os.execve(sys.executable, command, os.environ | {"DASK_DISTRIBUTED__WORKER__DAEMON": "False"})

@@ -27,6 +27,13 @@ def samples(number: str = ASSIGNMENT) -> list[Sample]:
     return [*honest_samples(assignment), *hostile_samples(assignment)]
 
 
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
 def make_sample_class(
     folder: Path, harmless_only: bool = False, traps: dict[str, str] | None = None
 ) -> Path:
@@ -51,11 +58,7 @@ def make_sample_class(
     names = {sample.student for sample in chosen}
     for stranger in submitted.iterdir() if submitted.is_dir() else []:
         if stranger.stem not in names:
-            (
-                shutil.rmtree(stranger)
-                if stranger.is_dir() and not stranger.is_symlink()
-                else stranger.unlink()
-            )
+            _remove(stranger)
     for sample in chosen:
         sample.write(assignment, submitted, traps)
     expected = {

@@ -35,7 +35,7 @@ def refuse_if_undeserved(expected: Path, course_root: Path, summary: Summary) ->
         if student in by_student:
             wrong += [
                 f"{student}, {line}"
-                for line in differences(deserved, *by_student[student], assignment)
+                for line in undeserved(deserved, *by_student[student], assignment)
             ]
         else:
             wrong.append(f"{student}: it has no result")
@@ -48,7 +48,7 @@ def refuse_if_undeserved(expected: Path, course_root: Path, summary: Summary) ->
         )
 
 
-def differences(
+def undeserved(
     deserved: dict, verdict: Verdict, graded: HandGrades, assignment: Assignment
 ) -> list[str]:
     """A line for each exercise with other points than deserved; points by hand are not compared."""

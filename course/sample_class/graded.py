@@ -64,8 +64,8 @@ def forget_older_sample(course_root: Path, assignment: Assignment) -> None:
     class that is right; the sample class is made anew.
     """
     source = course_layout.source_notebook(course_root, assignment.name)
-    if (course_root / SAMPLE_MARK).exists() and source.exists():
-        if nbformat.read(source, as_version=4) != source_notebook(
-            assignment.entry
-        ) or secret_is_lost(course_root):
-            shutil.rmtree(course_root)
+    if not (course_root / SAMPLE_MARK).exists() or not source.exists():
+        return
+    is_old = nbformat.read(source, as_version=4) != source_notebook(assignment.entry)
+    if is_old or secret_is_lost(course_root):
+        shutil.rmtree(course_root)

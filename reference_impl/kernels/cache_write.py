@@ -127,7 +127,8 @@ def store_kv(
             f"{k_cache.shape[0]} blocks of {k_cache.shape[1]}"
         )
     if backend == "torch":
-        return store_kv_twin(k, v, k_cache, v_cache, slot_mapping)
+        store_kv_twin(k, v, k_cache, v_cache, slot_mapping)
+        return
     check_cache("store_kv", k_cache, v_cache)
     k, v = side_by_side(k), side_by_side(v)
     num_tokens, heads, head_dim = k.shape

@@ -40,7 +40,7 @@ def plan_dispatch(
     )
 
 
-def exchange(
+def all_to_all(
     x: Float[Tensor, "M ..."], sent: list[int], received: list[int]
 ) -> Float[Tensor, "R ..."]:
     """All-to-all: the first sent[0] rows go to process 0, and so on."""
@@ -62,14 +62,14 @@ def expert_parallel(
     experts, weights, _ = moe.router(x)
     plan = plan_dispatch(experts, num_experts, size)
     sent = plan.counts.tolist()
-    received = exchange(plan.counts, [1] * size, [1] * size).tolist()
-    vectors = exchange(x[plan.tokens], sent, received)
-    numbers = exchange(experts[plan.tokens, plan.choices], sent, received)
+    received = all_to_all(plan.counts, [1] * size, [1] * size).tolist()
+    vectors = all_to_all(x[plan.tokens], sent, received)
+    numbers = all_to_all(experts[plan.tokens, plan.choices], sent, received)
     results, per = torch.empty_like(vectors), num_experts // size
     for e in range(rank * per, (rank + 1) * per):
         mine = numbers == e
         results[mine] = moe.experts[e](vectors[mine][None])[0]
-    returned = exchange(results, received, sent)
+    returned = all_to_all(results, received, sent)
     weighted = returned * weights[plan.tokens, plan.choices, None]
     out = torch.zeros_like(x).index_add(0, plan.tokens, weighted)
     return out if moe.shared is None else out + moe.shared(x[None])[0]

@@ -112,7 +112,8 @@ def check_tokens(
     """
     check_ids(ids, vocab_size, max_positions if packing is None else None)
     if packing is None:
-        return check_mask(mask, ids.shape)
+        check_mask(mask, ids.shape)
+        return
     if mask is not None:
         raise ModelInputError(
             "a mask and a packing: packed sequences have no padding; give one of"

@@ -26,7 +26,7 @@ import regex
 from reference_impl.tokenizers.text_normalizers import WHITE_SPACE, TextNormalizer
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
-Part = tuple[str, Sequence[int], str | None]
+TextPart = tuple[str, Sequence[int], str | None]
 """A stretch of text, the places that its characters come from, and the token that it
 is; None for ordinary text."""
 _WORD = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]")
@@ -100,7 +100,7 @@ class AddedTokens:
         longest_first = sorted(wanted, key=len, reverse=True)
         return regex.compile("|".join(map(regex.escape, longest_first))), wanted
 
-    def parts(self, text: str, specials_in_text: bool = True) -> Iterator[Part]:
+    def parts(self, text: str, specials_in_text: bool = True) -> Iterator[TextPart]:
         """The text cut at added tokens; what lies between them is normalised."""
         for start, end, token in _found(self._in_text, text, specials_in_text):
             if token is not None:

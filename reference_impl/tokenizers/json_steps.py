@@ -3,7 +3,7 @@ decoder is here.
 
 Three tables, one a kind, from the "type" that `tokenizers` writes to a reader of its
 fields. A type that is not in the table raises TokenizerError with its name, and
-`strict.Part` sees to the fields: a tokenizer that is nearly right is wrong.
+`strict.JsonObject` sees to the fields: a tokenizer that is nearly right is wrong.
 
     normalizer({"type": "NFC"})                NormalForm("NFC")
     word_steps({"type": "WhitespaceSplit"})    [Cut(white space, "Removed")]
@@ -26,7 +26,7 @@ from reference_impl.tokenizers import word_cuts as cuts
 from reference_impl.tokenizers.byte_level import to_characters
 from reference_impl.tokenizers.charsmap import CharsMap
 from reference_impl.tokenizers.oniguruma import Finder, compiled
-from reference_impl.tokenizers.strict import Part, shown
+from reference_impl.tokenizers.strict import JsonObject, shown
 from reference_impl.tokenizers.vocabulary import TokenizerError
 
 WHITE_SPACE = regex.compile(f"[{text.WHITE_SPACE}]")
@@ -34,7 +34,7 @@ PUNCTUATION = regex.compile(r"[!-/:-@\[-`{-~\p{P}]")
 NUMBER = regex.compile(r"\p{N}")
 
 
-def read(data: Any, kind: str, readers: dict[str, Callable[[Part], Any]]) -> Any:
+def read(data: Any, kind: str, readers: dict[str, Callable[[JsonObject], Any]]) -> Any:
     """What a part becomes, by the table of its kind."""
     type_ = data.get("type") if isinstance(data, dict) else None
     if not isinstance(type_, str) or type_ not in readers:
@@ -42,16 +42,18 @@ def read(data: Any, kind: str, readers: dict[str, Callable[[Part], Any]]) -> Any
             f"the {kind} is {shown(data)}, and its type is not known here; known are "
             f"{', '.join(sorted(readers))}"
         )
-    with Part(data, f"the {kind} {type_}") as part:
+    with JsonObject(data, f"the {kind} {type_}") as part:
         part.take("type")
         return readers[type_](part)
 
 
-def expression(part: Part) -> Finder:
+def expression(part: JsonObject) -> Finder:
     """The expression of a part: {"Regex": ...} or {"String": ...}, which stands for
     itself.
     """
-    with Part(part.take("pattern", dict), f"the pattern of {part.name}") as pattern:
+    with JsonObject(
+        part.take("pattern", dict), f"the pattern of {part.name}"
+    ) as pattern:
         literal, written = (
             pattern.take("String", str, default=None),
             pattern.take("Regex", str, default=None),
@@ -65,7 +67,7 @@ def expression(part: Part) -> Finder:
     )
 
 
-def sign(part: Part, field: str) -> str:
+def sign(part: JsonObject, field: str) -> str:
     """A field that holds one character."""
     value = part.take(field, str)
     if len(value) != 1:
@@ -80,7 +82,7 @@ def normalizer(data: Any) -> text.TextNormalizer | None:
     return None if data is None else read(data, "normalizer", NORMALIZERS)
 
 
-def _bert(part: Part) -> norm.Normalizer:
+def _bert(part: JsonObject) -> norm.Normalizer:
     return norm.bert_normalizer(
         part.take("lowercase", bool),
         part.take("strip_accents", bool, type(None)),
@@ -89,7 +91,7 @@ def _bert(part: Part) -> norm.Normalizer:
     )
 
 
-def _by_table(part: Part) -> text.ByTable:
+def _by_table(part: JsonObject) -> text.ByTable:
     try:
         blob = base64.b64decode(part.take("precompiled_charsmap", str), validate=True)
     except binascii.Error:
@@ -99,7 +101,7 @@ def _by_table(part: Part) -> text.ByTable:
     return text.ByTable(CharsMap(blob))
 
 
-NORMALIZERS: dict[str, Callable[[Part], text.TextNormalizer]] = {
+NORMALIZERS: dict[str, Callable[[JsonObject], text.TextNormalizer]] = {
     "Sequence": lambda part: text.Chain(
         *map(normalizer, part.take("normalizers", list))
     ),
@@ -128,13 +130,13 @@ def word_steps(data: Any) -> list[cuts.Step]:
     return [] if data is None else read(data, "pre_tokenizer", PRE_TOKENIZERS)
 
 
-def _sequence(part: Part) -> list[cuts.Step]:
+def _sequence(part: JsonObject) -> list[cuts.Step]:
     return [
         step for data in part.take("pretokenizers", list) for step in word_steps(data)
     ]
 
 
-def _byte_level(part: Part) -> list[cuts.Step]:
+def _byte_level(part: JsonObject) -> list[cuts.Step]:
     part.take(
         "trim_offsets", bool
     )  # the post-processor's work; the pre-tokenizer's own flag has no effect
@@ -147,7 +149,7 @@ def _byte_level(part: Part) -> list[cuts.Step]:
     return [*before, *words, cuts.ToBytes()]
 
 
-def _metaspace(part: Part) -> list[cuts.Step]:
+def _metaspace(part: JsonObject) -> list[cuts.Step]:
     part.take("str_rep", str, default=None)  # older files write the sign twice
     return [
         cuts.Metaspace(
@@ -158,7 +160,7 @@ def _metaspace(part: Part) -> list[cuts.Step]:
     ]
 
 
-def _scheme(part: Part) -> str:
+def _scheme(part: JsonObject) -> str:
     """When Metaspace puts its sign before a word. Older files say only whether."""
     scheme = part.only("prepend_scheme", *cuts.SCHEMES, default="always")
     if part.take("add_prefix_space", bool, default=True):
@@ -171,7 +173,7 @@ def _scheme(part: Part) -> str:
     return "never"
 
 
-def _fixed_length(part: Part) -> list[cuts.Step]:
+def _fixed_length(part: JsonObject) -> list[cuts.Step]:
     length = part.take("length", int, default=5)
     if length < 1:
         raise TokenizerError(
@@ -180,11 +182,11 @@ def _fixed_length(part: Part) -> list[cuts.Step]:
     return [cuts.Pieces(length)]
 
 
-def _delimiter(part: Part) -> list[cuts.Step]:
+def _delimiter(part: JsonObject) -> list[cuts.Step]:
     return [cuts.Cut(regex.compile(regex.escape(sign(part, "delimiter"))), "Removed")]
 
 
-PRE_TOKENIZERS: dict[str, Callable[[Part], list[cuts.Step]]] = {
+PRE_TOKENIZERS: dict[str, Callable[[JsonObject], list[cuts.Step]]] = {
     "Sequence": _sequence,
     "ByteLevel": _byte_level,
     "Metaspace": _metaspace,
@@ -225,7 +227,7 @@ def _decoding(data: Any) -> list[dec.Step]:
     return read(data, "decoder", DECODERS)
 
 
-def _byte_level_decoder(part: Part) -> list[dec.Step]:
+def _byte_level_decoder(part: JsonObject) -> list[dec.Step]:
     for field in ("add_prefix_space", "trim_offsets", "use_regex"):
         part.take(
             field, bool, default=True
@@ -233,18 +235,18 @@ def _byte_level_decoder(part: Part) -> list[dec.Step]:
     return [dec.byte_level]
 
 
-def _metaspace_decoder(part: Part) -> list[dec.Step]:
+def _metaspace_decoder(part: JsonObject) -> list[dec.Step]:
     part.take("str_rep", str, default=None)
     part.take("split", bool, default=True)  # for encoding
     return [dec.metaspace(sign(part, "replacement"), _scheme(part) == "never")]
 
 
-def _strip_decoder(part: Part) -> list[dec.Step]:
+def _strip_decoder(part: JsonObject) -> list[dec.Step]:
     start, stop = part.take("start", int), part.take("stop", int)
     return [dec.stripped(sign(part, "content"), start, stop)]
 
 
-DECODERS: dict[str, Callable[[Part], list[dec.Step]]] = {
+DECODERS: dict[str, Callable[[JsonObject], list[dec.Step]]] = {
     "Sequence": lambda part: [
         step for data in part.take("decoders", list) for step in _decoding(data)
     ],

@@ -5,7 +5,7 @@ nobody is told. So a part is read field by field: each must be there, be of the 
 that is expected, and be asked for. A field that no reader asked for ends in an error
 with its name, and so does a value that no code here can honour.
 
-    with Part(data, "the normalizer Strip") as part:
+    with JsonObject(data, "the normalizer Strip") as part:
         left, right = part.take("strip_left", bool), part.take("strip_right", bool)
 
 But: this knows nothing of tokenizers. What the fields mean stands in the readers.
@@ -33,7 +33,7 @@ WHOLE = 2**64
 bits)."""
 
 
-class Part:
+class JsonObject:
     """An object of a file.
 
     On leaving the `with` block, a field that was not asked for raises TokenizerError.
@@ -45,7 +45,7 @@ class Part:
             raise TokenizerError(f"{name} is {shown(data)}; an object is expected")
         self._data, self._read = data, set()
 
-    def __enter__(self) -> "Part":
+    def __enter__(self) -> "JsonObject":
         return self
 
     def __exit__(self, kind: type | None, *_: Any) -> None:

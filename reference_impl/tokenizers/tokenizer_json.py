@@ -24,7 +24,7 @@ from reference_impl.tokenizers.byte_level import CHARACTER_OF, ByteLevelBPE
 from reference_impl.tokenizers.encoding import SIDES, STRATEGIES, Template
 from reference_impl.tokenizers.file_models import FileBPE, FileUnigram, WordLevel
 from reference_impl.tokenizers.json_steps import decoder, normalizer, read, word_steps
-from reference_impl.tokenizers.strict import Part, shown
+from reference_impl.tokenizers.strict import JsonObject, shown
 from reference_impl.tokenizers.tokenizer import Model, Tokenizer, Use
 from reference_impl.tokenizers.tokenizer_json_writing import PRE_TOKENIZERS, save
 from reference_impl.tokenizers.vocabulary import TokenizerError, Vocabulary, read_bytes
@@ -87,7 +87,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tokenizer(data: Any, limits: bool) -> Tokenizer:
-    with Part(data, "tokenizer.json") as file:
+    with JsonObject(data, "tokenizer.json") as file:
         file.only("version", "1.0", default="1.0")
         added = [
             _added(token)
@@ -155,7 +155,7 @@ def _same(data: Any, known: Any) -> bool:
 
 
 def _added(data: Any) -> tuple[int, AddedToken]:
-    with Part(
+    with JsonObject(
         data,
         "the added token"
         f" {shown(data.get('content') if isinstance(data, dict) else data)}",
@@ -241,11 +241,11 @@ def _model(data: dict, steps: list, pattern: regex.Pattern | None) -> Model:
     return read(data, "model", readers)
 
 
-def _vocabulary(part: Part) -> Vocabulary:
+def _vocabulary(part: JsonObject) -> Vocabulary:
     return Vocabulary(part.take("vocab", dict))
 
 
-def _word_piece(part: Part) -> WordPiece:
+def _word_piece(part: JsonObject) -> WordPiece:
     return WordPiece(
         _vocabulary(part),
         part.take("unk_token", str),
@@ -254,7 +254,7 @@ def _word_piece(part: Part) -> WordPiece:
     )
 
 
-def _unigram(part: Part) -> FileUnigram:
+def _unigram(part: JsonObject) -> FileUnigram:
     pieces, unknown = (
         part.take("vocab", list),
         part.take("unk_id", int, NULL, default=None),
@@ -270,7 +270,7 @@ def _unigram(part: Part) -> FileUnigram:
     )
 
 
-def _bpe(part: Part, steps: list, pattern: regex.Pattern | None) -> Model:
+def _bpe(part: JsonObject, steps: list, pattern: regex.Pattern | None) -> Model:
     part.only("dropout", None, 0.0, 0, default=None)
     vocabulary, unknown = (
         _vocabulary(part),
@@ -334,7 +334,7 @@ def _post_processor(
     template, bare, trim, adds_space = Template(), Template(), False, False
     with_template = False
     for type_, part_data in _processors(data):
-        with Part(part_data, f"the post_processor {type_}") as part:
+        with JsonObject(part_data, f"the post_processor {type_}") as part:
             part.take("type")
             if with_template:
                 raise TokenizerError(
@@ -397,14 +397,14 @@ def _processors(data: Any) -> list[tuple[str, Any]]:
         )
     if type_ != "Sequence":
         return [(type_, data)]
-    with Part(data, "the post_processor Sequence") as part:
+    with JsonObject(data, "the post_processor Sequence") as part:
         part.take("type")
         return [
             one for inner in part.take("processors", list) for one in _processors(inner)
         ]
 
 
-def _named(part: Part, field: str, vocabulary: Vocabulary) -> str:
+def _named(part: JsonObject, field: str, vocabulary: Vocabulary) -> str:
     """A special token that a post-processor names with its id, which must be the
     vocabulary's.
     """
@@ -417,7 +417,7 @@ def _named(part: Part, field: str, vocabulary: Vocabulary) -> str:
     return _checked(named[0], named[1], part, vocabulary)
 
 
-def _checked(token: str, id: int, part: Part, vocabulary: Vocabulary) -> str:
+def _checked(token: str, id: int, part: JsonObject, vocabulary: Vocabulary) -> str:
     if token in ("A", "B"):
         raise TokenizerError(
             f"{part.name} adds the token {token!r}, and templates here call their texts"
@@ -431,7 +431,7 @@ def _checked(token: str, id: int, part: Part, vocabulary: Vocabulary) -> str:
     return token
 
 
-def _template(part: Part, vocabulary: Vocabulary) -> Template:
+def _template(part: JsonObject, vocabulary: Vocabulary) -> Template:
     named = part.take("special_tokens", dict)
 
     def item(data: Any, form: str) -> tuple[str, int]:
@@ -445,7 +445,7 @@ def _template(part: Part, vocabulary: Vocabulary) -> Template:
                 f"{form!r} of {part.name} holds {shown(data)}; a Sequence or"
                 " SpecialToken is expected"
             )
-        with Part(data[kind], f"the {kind} in {form!r} of {part.name}") as one:
+        with JsonObject(data[kind], f"the {kind} in {form!r} of {part.name}") as one:
             name, type_id = one.take("id", str), one.take("type_id", int)
         if kind == "Sequence":
             if name not in ("A", "B"):
@@ -458,7 +458,9 @@ def _template(part: Part, vocabulary: Vocabulary) -> Template:
             raise TokenizerError(
                 f"{form!r} of {part.name} adds {name!r}, which its special_tokens lack"
             )
-        with Part(named[name], f"the special token {name!r} of {part.name}") as token:
+        with JsonObject(
+            named[name], f"the special token {name!r} of {part.name}"
+        ) as token:
             token.only("id", name)
             ids, tokens = token.take("ids", list), token.take("tokens", list)
         if (
@@ -490,7 +492,7 @@ def _use(truncation: dict | None, padding: dict | None, vocabulary: Vocabulary) 
     """What holds while `encode` is not told otherwise."""
     cut = fill = None
     if truncation is not None:
-        with Part(truncation, "the truncation") as part:
+        with JsonObject(truncation, "the truncation") as part:
             names = {
                 "".join(map(str.capitalize, name.split("_"))): name
                 for name in STRATEGIES
@@ -506,10 +508,10 @@ def _use(truncation: dict | None, padding: dict | None, vocabulary: Vocabulary) 
                 ),
             }
     if padding is not None:
-        with Part(padding, "the padding") as part:
+        with JsonObject(padding, "the padding") as part:
             strategy = part.take("strategy", str, dict)
             if strategy != "BatchLongest":
-                with Part(strategy, "the strategy of the padding") as fixed:
+                with JsonObject(strategy, "the strategy of the padding") as fixed:
                     strategy = fixed.take("Fixed", int)
             fill = {
                 "pad_token": part.take("pad_token", str),

@@ -278,7 +278,7 @@ def test_the_write_tests_candidates_are_honest_or_not():
     for seed in range(200):  # honest noise in two hundred seeds
         OURS["test_sampler"](sampler_candidates.honest(seed, inverted=seed % 10 == 0))
     for seed in range(5):
-        for kind, candidates in sampler_candidates.wrong(seed).items():
+        for candidates in sampler_candidates.wrong(seed).values():
             for candidate in candidates:
                 with pytest.raises(AssertionError):
                     OURS["test_sampler"](candidate)

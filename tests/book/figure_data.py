@@ -5,8 +5,8 @@
 
 import torch
 
-from course.book.pages import adapted, letters, readings
-from course.book.pages.bank_plane import bank_moves
+from course.book.pages.figure_data import adapted, encoders, letters, readings
+from course.book.pages.figure_data.bank_plane import bank_moves
 from course.book.pages.models import page_model, page_vocabulary
 from course.book.pages.records import record
 from course.book.review import repetition
@@ -524,7 +524,7 @@ DATA |= {
     "three-attentions": {
         "task": "Find a head.",
         "model": page_model("transformer_spelling"),
-        "examples": readings.spelled("transformer_spelling", ["bank", "river"]),
+        "examples": encoders.spelled("transformer_spelling", ["bank", "river"]),
     },
 }
 DATA |= {
@@ -696,7 +696,7 @@ DATA |= {
     "filled-blanks": {
         "model": page_model("bert_kjv"),
         "mask": "[MASK]",
-        "examples": readings.filled(
+        "examples": encoders.filled(
             "bert_kjv",
             ["and the lord said unto [MASK], speak", "we sat on the [MASK] of the river"],
         ),
@@ -800,7 +800,7 @@ DATA["soft-targets"] = {
 DATA["suspicion"] = {
     "model": page_model("electra_kjv_stages"),
     "tries": ["river", "king"],
-    "examples": readings.suspected(
+    "examples": encoders.suspected(
         "electra_kjv_stages", ["and the lord said unto moses", "and the river said unto moses"]
     ),
 }
@@ -886,7 +886,7 @@ DATA["asked-texts"] = {
             "label": key,
             "texts": texts,
             "asks": (asks := [f"{key} which bank lends money", "open a file by name"]),
-            **readings.asked("finder", texts, asks, 32, 80),
+            **encoders.asked("finder", texts, asks, 32, 80),
         }
         for key, texts in (("code", ASKED), ("text", ASKED[:2]))
     ],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.book.pages.adapted import before_after, in_words, one
+from course.book.pages.figure_data.adapted import before_after, in_words, one
 from reference_impl.corpora.small_models import small_model
 
 

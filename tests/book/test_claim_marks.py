@@ -24,7 +24,7 @@ def marked(marks, paragraph, *sentences):
         "[" + re.search(r'data-checks="([^"]*)"', one)[1].replace("check-", "") + "]"
         if "check-mark" in one
         else one
-        for one in map(lambda part: part.astext(), paragraph.children)
+        for one in (part.astext() for part in paragraph.children)
     )
 
 

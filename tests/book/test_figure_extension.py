@@ -45,12 +45,7 @@ def site(tmp_path_factory):
 
 
 def scripts(page):
-    return [
-        name
-        for name in re.findall(
-            r'<script[^>]* src="_static/((?:figures|models)/[^"?]+)', page.read_text()
-        )
-    ]
+    return re.findall(r'<script[^>]* src="_static/((?:figures|models)/[^"?]+)', page.read_text())
 
 
 def test_a_page_asks_for_the_scripts_of_its_figures_in_order_and_others_for_none(site):

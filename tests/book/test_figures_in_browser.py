@@ -17,7 +17,7 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from course.book.build import stills
-from course.book.pages import bank_plane, letters, readings
+from course.book.pages.figure_data import bank_plane, encoders, letters, readings
 from course.book.pages.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.pages.models import write_scripts
 from course.book.review import repetition
@@ -738,7 +738,7 @@ def test_a_trained_reader_answers_in_the_page_as_torch_does_and_then_reads_the_r
         for shown, left in zip(cells[:: looks.shape[1] + 1], rest, strict=True):
             assert float(shown or 0) == pytest.approx(left, abs=5.1 if shown == "" else 0.6)
     if name == "three-attentions":
-        (expected,) = readings.spelled("transformer_spelling", [typed])
+        (expected,) = encoders.spelled("transformer_spelling", [typed])
         assert json.loads(stage.get_attribute("data-said")) == expected["said"]
         for kind, places in (("backs", len(typed) + 1), ("reads", len(typed) + 1), ("writes", 1)):
             page.locator(f"input[value={kind}]").check(force=True)

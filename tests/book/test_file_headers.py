@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from course.book.pages.file_headers import gguf_file, safetensors_file
+from course.book.pages.figure_data.file_headers import gguf_file, safetensors_file
 
 
 def test_places_of_a_safetensors_file_hold_the_tensors(tmp_path):

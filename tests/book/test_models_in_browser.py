@@ -13,7 +13,7 @@ from safetensors.torch import save
 from torch import nn
 
 from course.book.pages import models as page_models
-from course.book.pages import readings
+from course.book.pages.figure_data import encoders, readings
 from reference_impl.corpora import small_models
 from reference_impl.generation.encoder_decoder import translate
 from reference_impl.layers.lora import LoRALinear
@@ -521,7 +521,7 @@ def test_a_trained_transformer_spells_and_looks_in_the_page_as_in_torch(page, na
         ],
     )
     for answer, (example,) in zip(
-        answers[:2], (readings.spelled(name, [word]) for word in words[:2]), strict=True
+        answers[:2], (encoders.spelled(name, [word]) for word in words[:2]), strict=True
     ):
         assert example["said"] == [target[id] for id in said[words.index(example["word"])]]
         for found, expected in (

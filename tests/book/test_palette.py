@@ -115,7 +115,7 @@ def test_the_first_three_hues_and_grey_differ_for_every_eye(scheme, eye):
 
 
 def test_python_has_the_same_light_values():
-    assert pictures.LIGHT == {name: PALETTE[name]["light"] for name in pictures.LIGHT}
+    assert {name: PALETTE[name]["light"] for name in pictures.LIGHT} == pictures.LIGHT
 
 
 def of_figures():

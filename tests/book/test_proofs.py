@@ -5,7 +5,7 @@ others say is computed.
 import pytest
 
 from course.book.review import tables as proofs
-from course.book.review.coverage import Part, weeks
+from course.book.review.coverage import StudyUnit, weeks
 from course.book.review.ledger import by_number
 from course.book.review.tables import ProofError, cell, kinds, shown, tables
 
@@ -108,7 +108,9 @@ def test_the_number_that_a_reader_fills_in(text, number):
 
 
 def test_weeks_keep_the_order_and_none_is_longer_than_it_must_be():
-    given = [Part(1, str(n), minutes, True) for n, minutes in enumerate((30, 10, 20, 40, 10, 10))]
+    given = [
+        StudyUnit(1, str(n), minutes, True) for n, minutes in enumerate((30, 10, 20, 40, 10, 10))
+    ]
     cut = weeks(given, 3)
     assert [part for week in cut for part in week] == given
     assert [sum(part.minutes for part in week) for week in cut] == [

@@ -6,7 +6,7 @@ import pytest
 
 from course.book.review import reading_time as reading
 from course.book.review.questions import load_questions
-from course.book.review.terms import load_terms
+from course.book.terms import load_terms
 from tests.book.conftest import ROOT
 
 CHAPTER = ROOT / "book" / "01-static-embeddings"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from course.book.lint import terms as lint
-from course.book.review.terms import OUTSIDE, TermsError, load_terms
+from course.book.terms import OUTSIDE, TermsError, load_terms
 from tests.book.conftest import ROOT
 
 GOOD = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from course.book.pages import vocabularies as page_vocabularies
+from course.book.pages.figure_data import vocabularies as page_vocabularies
 from course.book.pages.figures import ASSETS, RUNTIME
 from course.book.pages.models import write_scripts
 from reference_impl import corpora

@@ -68,7 +68,7 @@ def said(request, tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp(request.param)
     notebook = Notebook(load_assignment("03")).solve("bigram_counts", "judge").nb
-    for place, cell in enumerate(notebook.cells[:4]):
+    for cell in notebook.cells[:4]:
         cell["id"] = "same"
     (folder / f"{NAME}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     path = f"{NAME}.ipynb"

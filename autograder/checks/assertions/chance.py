@@ -44,14 +44,9 @@ def expect_frequencies(
         raise ValueError(
             f"probabilities must be a vector that adds up to 1, not {expected.tolist()}"
         )
-    found = expect(
-        (
-            torch.as_tensor(counts)
-            if type(counts) is list and all(type(n) is int for n in counts)
-            else counts
-        ),
-        name,
-    ).is_tensor(shape=tuple(expected.shape), dtype=torch.int64)
+    if type(counts) is list and all(type(n) is int for n in counts):
+        counts = torch.as_tensor(counts)
+    found = expect(counts, name).is_tensor(shape=tuple(expected.shape), dtype=torch.int64)
     total = int(found.sum())
     expect(bool((found >= 0).all()) and total > 0, name).is_true(
         cause=f"{name} should be counts of at least one draw."

@@ -15,6 +15,7 @@ passes where a float is expected, never the other way round, and a bool is not a
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -221,6 +222,17 @@ class Expectation:
             told.asked = self
             raise told from None
 
+    def _match_arrays(
+        self, value: Any, expected: Any, cause: str, tolerance: tuple[float, float] | None
+    ) -> None:
+        known = [TOLERANCES[_dtype(one)] for one in (value, expected) if _dtype(one) in TOLERANCES]
+        loosest = max(known, default=None)
+        fitting = Expectation(value, self.name)._fits(expected, cause)
+        if tolerance and _dtype(value) in ("float16", "bfloat16"):
+            tolerance = max(tolerance, loosest)  # a slip; its rounding is no other one
+        self._compare(_array(value), _array(expected), cause, tolerance or loosest)
+        self.value = fitting if fitting.dtype != value.dtype else value
+
     def _match(self, expected: object, cause: str, tolerance: tuple[float, float] | None) -> object:
         kind = type(expected)
         value = converted(self.value, expected, self.name)
@@ -241,22 +253,7 @@ class Expectation:
             extra = sorted(value.keys() - expected.keys(), key=repr)
             self._is(not extra, "has a key that was not asked for", readable(extra), cause)
         elif kind in (torch.Tensor, np.ndarray):
-            loosest = max(
-                (
-                    TOLERANCES.get(_dtype(one))
-                    for one in (value, expected)
-                    if _dtype(one) in TOLERANCES
-                ),
-                default=None,
-            )
-            fitting = Expectation(value, self.name)._fits(expected, cause)
-            if tolerance and _dtype(value) in (
-                "float16",
-                "bfloat16",
-            ):  # a slip; its rounding is no other one
-                tolerance = max(tolerance, loosest)
-            self._compare(_array(value), _array(expected), cause, tolerance or loosest)
-            self.value = fitting if fitting.dtype != value.dtype else value
+            self._match_arrays(value, expected, cause, tolerance)
         elif kind is float:
             self._compare(
                 _array(value), _array(expected), cause, tolerance or TOLERANCES["float32"]

@@ -38,40 +38,27 @@ class Renaming:
         if expected in self._theirs_of:
             del self._ours_of[self._theirs_of.pop(expected)]
 
+    def _items_differ(self, came: object, expected: list | tuple | dict, where: str) -> str:
+        """Where a list, tuple or dictionary differs in itself or in one of its items, or ""."""
+        if type(came) is not type(expected) or len(came) != len(expected):
+            return f"{where} is {_short(came)}; {_short(expected)} was expected, up to names"
+        if type(expected) is not dict:
+            pairs = [(f"{where}[{i}]", came[i], item) for i, item in enumerate(expected)]
+        elif list(map(repr, came)) != list(map(repr, expected)) and came.keys() != expected.keys():
+            return (
+                f"{where} has the keys {_short(list(came))}; {_short(list(expected))} were expected"
+            )
+        else:
+            pairs = [(f"{where}[{readable(key)}]", came[key], expected[key]) for key in expected]
+        for place, one, other in pairs:
+            if found := self._differs(one, other, place):
+                return found
+        return ""
+
     def _differs(self, came: object, expected: object, where: str) -> str:
         """Where the two differ, or "" after noting the names that they share."""
         if type(expected) in (list, tuple, dict):
-            if type(came) is not type(expected) or len(came) != len(expected):
-                return f"{where} is {_short(came)}; {_short(expected)} was expected, up to names"
-            if type(expected) is dict:
-                if (
-                    list(map(repr, came)) != list(map(repr, expected))
-                    and came.keys() != expected.keys()
-                ):
-                    return (
-                        f"{where} has the keys {_short(list(came))}; {_short(list(expected))} were"
-                        " expected"
-                    )
-                return next(
-                    (
-                        found
-                        for key in expected
-                        if (
-                            found := self._differs(
-                                came[key], expected[key], f"{where}[{readable(key)}]"
-                            )
-                        )
-                    ),
-                    "",
-                )
-            return next(
-                (
-                    found
-                    for i, (one, other) in enumerate(zip(came, expected))
-                    if (found := self._differs(one, other, f"{where}[{i}]"))
-                ),
-                "",
-            )
+            return self._items_differ(came, expected, where)
         if expected is None or came is None:
             return (
                 ""

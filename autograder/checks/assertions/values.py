@@ -75,6 +75,16 @@ def type_name(value: object) -> str:
     return kind.__qualname__ if own else f"{kind.__module__}.{kind.__qualname__}"
 
 
+def _cross_items(value: list | tuple | dict, depth: int) -> object:
+    if depth == MAX_DEPTH:
+        raise Unreadable(f"more than {MAX_DEPTH} levels of lists, tuples or dictionaries")
+    if type(value) is not dict:
+        return type(value)(cross(item, depth + 1) for item in value)
+    if sum(type(key) is not str for key in value) > MAX_KEYS:
+        raise Unreadable(f"a dictionary with more than {MAX_KEYS:,} keys that are not text")
+    return {cross_key(key): cross(item, depth + 1) for key, item in value.items()}
+
+
 def cross(value: object, depth: int = 0) -> object:
     """A plain copy of `value`, as if it had passed through the pipe: detached, contiguous, sharing
     no memory.
@@ -93,18 +103,11 @@ def cross(value: object, depth: int = 0) -> object:
             raise Unreadable(f"a numpy array of dtype {value.dtype}")
         return np.array(value, order="C")
     if kind in (list, tuple, dict):
-        if depth == MAX_DEPTH:
-            raise Unreadable(f"more than {MAX_DEPTH} levels of lists, tuples or dictionaries")
-        if kind is not dict:
-            return kind(cross(item, depth + 1) for item in value)
-        if sum(type(key) is not str for key in value) > MAX_KEYS:
-            raise Unreadable(f"a dictionary with more than {MAX_KEYS:,} keys that are not text")
-        return {cross_key(key): cross(item, depth + 1) for key, item in value.items()}
+        return _cross_items(value, depth)
     if isinstance(value, np.generic) and type(value.item()) in SCALARS:
         number = isinstance(value, np.number) and not isinstance(value, float)
-        return (
-            np.array(value) if number else cross(value.item())
-        )  # numpy.float64 is a float, numpy.int64 is no int
+        # numpy.float64 is a float, numpy.int64 is no int
+        return np.array(value) if number else cross(value.item())
     for plain in (dict, list, tuple):  # an OrderedDict, a namedtuple, a torch.Size
         if isinstance(value, plain):
             items = dict.items(value) if plain is dict else plain.__iter__(value)

@@ -222,6 +222,22 @@ def _from_triton(value: object) -> bool:
     return str(getattr(value, "__module__", "")).startswith("triton.")
 
 
+def _refusal(node: ast.stmt | ast.expr) -> str:
+    """Why the compiler takes no node of this kind or shape in a kernel; "" if it does."""
+    from triton.compiler.code_generator import CodeGenerator
+
+    if isinstance(node, (ast.Starred, ast.FormattedValue)):
+        return ""
+    kind = type(node).__name__
+    if not hasattr(CodeGenerator, f"visit_{kind}") or isinstance(node, ast.FunctionDef):
+        return f"Triton's compiler does not take `{kind.lower()}` in a kernel"
+    if isinstance(node, ast.Compare) and len(node.ops) > 1:
+        return "one comparison at a time: join two with `&`"
+    if isinstance(node, ast.For) and not isinstance(node.iter, ast.Call):
+        return "a loop goes over a `range`"
+    return ""
+
+
 def _refusals(kernel: Any) -> Iterator[str]:
     """What no compiler takes of a kernel, each as a line and a reason; by the rules of the compiler
     that is installed.
@@ -245,23 +261,12 @@ def _refusals(kernel: Any) -> Iterator[str]:
     )
     in_loops = {id(one) for loop in loops for one in ast.walk(loop) if isinstance(one, ast.Return)}
     for node in (one for statement in tree.body for one in ast.walk(statement)):
-        said = ""
-        if isinstance(node, (ast.stmt, ast.expr)) and not isinstance(
-            node, (ast.Starred, ast.FormattedValue)
-        ):
-            kind = type(node).__name__
-            if not hasattr(CodeGenerator, f"visit_{kind}") or isinstance(node, ast.FunctionDef):
-                said = f"Triton's compiler does not take `{kind.lower()}` in a kernel"
-            elif id(node) in in_loops:
-                said = "a kernel cannot return from inside a loop"
-            elif isinstance(node, ast.Compare) and len(node.ops) > 1:
-                said = "one comparison at a time: join two with `&`"
-            elif isinstance(node, ast.For) and not isinstance(node.iter, ast.Call):
-                said = "a loop goes over a `range`"
-            elif (
-                isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own
-            ):
-                said = _foreign(node.id, _scope(kernel.fn), CodeGenerator.builtin_namespace)
+        if not isinstance(node, (ast.stmt, ast.expr)):
+            continue
+        said = "a kernel cannot return from inside a loop" if id(node) in in_loops else ""
+        said = said or _refusal(node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
+            said = said or _foreign(node.id, _scope(kernel.fn), CodeGenerator.builtin_namespace)
         if said:
             yield (
                 f"line {node.lineno - tree.lineno + 1} of it,"

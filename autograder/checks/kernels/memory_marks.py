@@ -22,7 +22,7 @@ def marks(first: int, count: int, dtype: torch.dtype) -> Tensor:
     )
 
 
-def places(numbers: Tensor, end: int) -> Tensor:
+def offsets_of(numbers: Tensor, end: int) -> Tensor:
     """Which place each number stands for; -1 for one that stands for none before `end`."""
     single = numbers.float()
     found = single.contiguous().view(torch.int32).to(torch.int64) - _FIRST

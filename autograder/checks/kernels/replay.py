@@ -21,7 +21,7 @@ from torch import Tensor
 
 from autograder.checks.kernels import interpreter as kernels
 from autograder.checks.kernels.compiler import Pointer, compiled, look
-from autograder.checks.kernels.memory_marks import MARKED, places, whole
+from autograder.checks.kernels.memory_marks import MARKED, offsets_of, whole
 from autograder.checks.kernels.source_rules import MODULES, own_names, refusals
 from autograder.checks.student.failed import Failed
 
@@ -145,7 +145,7 @@ class Memory:
         """
         if told.dtype not in MARKED or not self._marks:
             return told, torch.zeros(told.shape, dtype=torch.bool)
-        place, new = places(told, self._end), told.clone()
+        place, new = offsets_of(told, self._end), told.clone()
         for first, content in self._marks:
             here = (place >= first) & (place < first + len(content))
             new[here] = content[place[here] - first].to(told.dtype)

@@ -74,39 +74,25 @@ def expect_catches(
     """
     shown = [(function, function in right) for function in [*right, *wrong]] * 2
     order = torch.randperm(len(shown), generator=rng).tolist()
-    order.sort(
-        key=next((i for i in order if not shown[i][1]), order[0]).__ne__
-    )  # stable: one comes first, no other moves
+    # stable: one comes first, no other moves
+    order.sort(key=next((i for i in order if not shown[i][1]), order[0]).__ne__)
     verdicts = [(*shown[i], *_verdict(test, shown[i][0])) for i in order]
     calls_made = [called for _, _, called, _ in verdicts]
     if not all(calls_made):
         raise CheckFailed(NOT_EACH if any(calls_made) else NEVER)
     if (most := max(calls_made)) > calls:
         raise CheckFailed(OFTEN, f"One run made {most:,} calls; {calls:,} are enough")
-    rejected = {
-        function: complaint
-        for function, is_right, _, complaint in verdicts
-        if is_right and complaint
-    }
-    if rejected:
-        once = {
-            function for function, is_right, _, complaint in verdicts if is_right and not complaint
-        }
-        unsteady = once & rejected.keys() or any(
-            not _verdict(test, function)[1] for function in rejected
-        )
-        why = UNSTEADY if unsteady else _why(test, right, wrong, mistaken or {}, poor or {})
+    rights = [(function, complaint) for function, right_, _, complaint in verdicts if right_]
+    if rejected := {function: complaint for function, complaint in rights if complaint}:
+        accepted = {function for function, complaint in rights if not complaint}
+        if accepted & rejected.keys() or any(not _verdict(test, one)[1] for one in rejected):
+            why = UNSTEADY
+        else:
+            why = _why(test, right, wrong, mistaken or {}, poor or {})
         raise CheckFailed(f"{REJECTS} {why}".strip(), next(iter(rejected.values())))
     if any(not is_right and not complaint for _, is_right, _, complaint in verdicts):
-        lets = next(
-            (
-                sentence
-                for sentence, probe in (probes or {}).items()
-                if not _verdict(test, probe)[1]
-            ),
-            "",
-        )
-        raise CheckFailed(lets or cause, GETS_THROUGH)
+        lets = (words for words, probe in (probes or {}).items() if not _verdict(test, probe)[1])
+        raise CheckFailed(next(lets, "") or cause, GETS_THROUGH)
 
 
 def _verdict(test: Callable, function: Callable) -> tuple[int, str]:

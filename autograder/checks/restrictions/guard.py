@@ -3,9 +3,9 @@ it does all the same.
 
 Used beside the student's code, at home and in the sandbox, by the same executor. A name is a
 package or module (`tokenizers`), a function or class (`torch.nn.LSTMCell`), or a method of a C
-class (`torch.Tensor.softmax`). Importing one is no fault, calling is. `Guard` watches the calls of
-one block; it sees through other names, `from` imports and libraries that call it on the way, and it
-remembers a call whose exception the student's code caught.
+class (`torch.Tensor.softmax`). Importing one is no fault, calling is. `CallGuard` watches the calls
+of one block; it sees through other names, `from` imports and libraries that call it on the way, and
+it remembers a call whose exception the student's code caught.
 
 In the sandbox the files of a withheld module or package are not there: `install` puts stand-ins in
 their place, and operators that nothing allowed is made of are refused by torch itself (`barred`).
@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from functools import partial
 from importlib.machinery import ModuleSpec
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
 
 WHY = "it gives the answer that you are asked to write"
 # The grader's own rooms that hold answers; the same for every exercise.
@@ -63,7 +64,7 @@ def _refuse_operator(name: str, why: str, *args: object, **more: object) -> None
     refuse(name, why)
 
 
-class Guard:
+class CallGuard:
     """A block in which the names in `why` (from name to reason) are refused; Withheld is raised at
     its end at the latest.
 
@@ -91,7 +92,7 @@ class Guard:
         if (self._builtins or self._operators) and "torch" in sys.modules:
             self._mode = _torch_mode(self._builtins, self._operators, self._why)
 
-    def __enter__(self) -> "Guard":
+    def __enter__(self) -> "CallGuard":
         _touched.clear()
         if self._bars:
             from autograder.checks.restrictions.absent_operators import bar
@@ -150,27 +151,33 @@ class Guard:
                 self._modules.append(name)
                 if not name.startswith("reference_impl"):
                     self._builtins.update(dict.fromkeys(_static_functions(name), name))
-            elif isinstance(found := _innermost(found), FunctionType):
-                self._watch(found, name)
-            elif isinstance(found, type):
-                for one in map(_innermost, vars(found).values()):
-                    if isinstance(one, FunctionType):
-                        self._watch(one, name)
-                self._known[found] = name
-            elif isinstance(found, BuiltinFunctionType):
-                self._builtins[found] = name
-                self._operators[f"aten::{found.__name__}"] = name
-            elif hasattr(found, "overloads"):  # torch.ops.aten.NAME
-                self._operators[_operator(found)] = name
-            elif hasattr(found, "__objclass__"):
-                self._methods[found.__objclass__, found.__name__] = name
-            elif found is not None and not isinstance(found, StandIn):
+            elif not self._watch_object(_innermost(found), name):
                 raise ValueError(
-                    f"cannot withhold {name!r}: it is {type(found).__name__} of"
+                    f"cannot withhold {name!r}: it is {type(_innermost(found)).__name__} of"
                     f" {type(owner).__name__}, not a module, function or class"
                 )
             return
         self._modules.append(name)  # a package that is not loaded yet, or not installed
+
+    def _watch_object(self, found: Any, name: str) -> bool:
+        """Watch a function, class, operator or method; whether it is one, or nothing is there."""
+        if isinstance(found, FunctionType):
+            self._watch(found, name)
+        elif isinstance(found, type):
+            for one in map(_innermost, vars(found).values()):
+                if isinstance(one, FunctionType):
+                    self._watch(one, name)
+            self._known[found] = name
+        elif isinstance(found, BuiltinFunctionType):
+            self._builtins[found] = name
+            self._operators[f"aten::{found.__name__}"] = name
+        elif hasattr(found, "overloads"):  # torch.ops.aten.NAME
+            self._operators[_operator(found)] = name
+        elif hasattr(found, "__objclass__"):
+            self._methods[found.__objclass__, found.__name__] = name
+        else:
+            return found is None or isinstance(found, StandIn)
+        return True
 
     def _watch(self, function: FunctionType, name: str) -> None:
         self._codes[function.__code__] = name

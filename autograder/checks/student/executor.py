@@ -12,12 +12,12 @@ torch is used only if something else imported it, so that a sandbox without torc
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from types import FunctionType
 
 from autograder.checks.assertions.describing import a_kind, listed, names_of, text_of
-from autograder.checks.restrictions.guard import Guard, Withheld
+from autograder.checks.restrictions.guard import CallGuard, Withheld
 from autograder.checks.student.call_history import Given
 from autograder.checks.student.failed import Failed
+from autograder.checks.student.torch_requests import TorchRequests
 from autograder.checks.student.tracebacks import globals_behind, student_traceback
 
 OPERATIONS = (
@@ -37,7 +37,7 @@ OPERATIONS = (
 ITS_LINE = "replace this line", "replace its `raise NotImplementedError` line"  # of the stub
 
 
-class Executor:
+class Executor(TorchRequests):
     """A student's namespace and the objects made in it.
 
     callback: makes, from the number of one of the checker's callables, the function that stands for
@@ -63,8 +63,8 @@ class Executor:
         self.stage: int | None = None
         self._given = Given()
         self.bars = bars  # whether withheld operators are not there at all (see `barred`)
-        self.guard = Guard({})
-        self._guards: dict[tuple, Guard] = {}
+        self.guard = CallGuard({})
+        self._guards: dict[tuple, CallGuard] = {}
         self.storages: dict[
             int, object
         ] = {}  # by the id of a buffer's view: the memory that it is a view of
@@ -109,7 +109,7 @@ class Executor:
         withheld = request.get("withheld") or {}
         key = tuple(withheld.items())
         if key not in self._guards:
-            self._guards[key] = Guard(withheld, self.bars)
+            self._guards[key] = CallGuard(withheld, self.bars)
         self.guard = self._guards[key]
         try:
             return {"say": "returned"} | getattr(self, f"_{request['do']}")(request)
@@ -225,131 +225,6 @@ class Executor:
             }
             outcomes.append((value, raised, text, watched))
         return {"value": outcomes, "args": []}
-
-    def _inspect(self, request: dict) -> dict:
-        from autograder.checks.student.module_access import LOOKS
-
-        return {"value": self._on_module(LOOKS[request["name"]], request), "args": []}
-
-    def _load(self, request: dict) -> dict:
-        from autograder.checks.student.module_access import load
-
-        return {"value": self._on_module(load, request, *request["args"]), "args": []}
-
-    def _mode(self, request: dict) -> dict:
-        return {
-            "value": self._on_module(
-                lambda module, train: bool(module.train(train)) and None, request, *request["args"]
-            ),
-            "args": [],
-        }
-
-    def _update(self, request: dict) -> dict:
-        from autograder.checks.student.module_access import update
-
-        return {"value": self._on_module(update, request, *request["args"]), "args": []}
-
-    def _gradients(self, request: dict) -> dict:
-        from autograder.checks.student.module_access import backward
-
-        function = self._function(request["of"], request["name"])
-        owner = None if request["of"] is None else self.objects[request["of"]]
-        value = self._run(
-            request["label"],
-            backward,
-            (
-                function,
-                owner,
-                request["args"],
-                request["kwargs"],
-                request["upstream"],
-                request["wrt"],
-            ),
-            {},
-            None,
-            function,
-        )
-        return {"value": self.plain(request["label"], value), "args": []}
-
-    def _kernel(self, request: dict) -> dict:
-        """A function that launches Triton kernels: run under the harness, or its kernels compiled
-        only.
-        """
-        from autograder.checks.kernels import interpreter as kernels
-        from autograder.checks.kernels import launches
-
-        function, before = self._function(None, request["name"]), self._before(request)
-        if request.get("record"):
-            look = [kernels.look] if request["compile"] else []
-            noted = self._run(
-                request["label"],
-                launches.record,
-                (function, request["args"], request["kwargs"], *look),
-                {},
-                None,
-                function,
-            )
-            return {"value": self.plain(request["label"], noted), "args": []}
-        if request["compile"]:
-            made = self._run(
-                request["label"],
-                kernels.compile_for_hopper,
-                (function, request["args"], request["kwargs"]),
-                {},
-                None,
-                function,
-            )
-            return {"value": self.plain(request["label"], made), "args": []}
-        buffers = [
-            (item, self.storages[id(item)]) for item in request["args"] if id(item) in self.storages
-        ]
-        value, counted = self._run(
-            request["label"],
-            kernels.interpret,
-            (function, request["args"], request["kwargs"], buffers, request["seed"]),
-            {},
-            None,
-            function,
-        )
-        return {
-            "value": self.plain(request["label"], value),
-            "args": self._after(request, before),
-            "counted": counted,
-        }
-
-    def _replay(self, request: dict) -> dict:
-        """The kernels of a recorded call, run where no student's code has been."""
-        from autograder.checks.kernels.replay import replay
-
-        before, scope = self._before(request), {}
-        buffers = [
-            (item, self.storages[id(item)]) for item in request["args"] if id(item) in self.storages
-        ]
-        owner = FunctionType(
-            (lambda: None).__code__, scope
-        )  # its globals are those of the kernels: their lines are shown
-        value, counted = self._run(
-            request["label"], replay, (request, buffers, scope), {}, None, owner
-        )
-        return {
-            "value": self.plain(request["label"], value),
-            "args": self._after(request, before),
-            "counted": counted,
-        }
-
-    def _on_module(self, what: Callable, request: dict, *args: object) -> object:
-        """Something that every nn.Module can do, done to an object; a sentence if it is none."""
-        target = self.objects[request["of"]]
-        torch = sys.modules.get("torch")
-        if torch is None or not isinstance(target, torch.nn.Module):
-            raise Failed(
-                "unreadable",
-                f"`{request['label']}` is {a_kind(target)}, not a torch.nn.Module: derive your"
-                " class from nn.Module and call super().__init__() first.",
-            )
-        return self.plain(
-            request["label"], self._run(request["label"], what, (target, *args), {}, None, target)
-        )
 
     def _function(self, of: int | None, name: str) -> Callable:
         """A function by name, a method of an object, or (with no name) the object itself."""

@@ -62,6 +62,31 @@ def load(module: nn.Module, weights: dict[str, Tensor]) -> None:
     module.load_state_dict(weights)
 
 
+def _differentiable(value: object, wanted: tuple[int, ...]) -> Tensor:
+    """A function's value in the shape that was asked for.
+
+    Raises Failed if no gradient can pass through it.
+    """
+    if type(value) is not torch.Tensor:
+        raise Failed(
+            "unreadable",
+            f"A torch.Tensor to differentiate was asked for, and {type(value).__name__} came.",
+        )
+    if not value.requires_grad:
+        raise Failed(
+            "unreadable",
+            "No gradient can pass through what came back: was it detached, computed without "
+            "gradients, or turned into a number on the way?",
+        )
+    # Dimensions of 1 more or less are a slip, which the check notes
+    if without_ones(value.shape) != without_ones(wanted):
+        raise Failed(
+            "unreadable",
+            f"A tensor of shape {wanted} was asked for, and {tuple(value.shape)} came.",
+        )
+    return value.reshape(wanted)
+
+
 def backward(
     function: Callable,
     owner: object,
@@ -84,26 +109,7 @@ def backward(
         module.zero_grad(set_to_none=True)
     with torch.enable_grad():
         value = function(*leaves, **kwargs)
-        if type(value) is not torch.Tensor:
-            raise Failed(
-                "unreadable",
-                f"A torch.Tensor to differentiate was asked for, and {type(value).__name__} came.",
-            )
-        if not value.requires_grad:
-            raise Failed(
-                "unreadable",
-                "No gradient can pass through what came back: was it detached, computed without "
-                "gradients, or turned into a number on the way?",
-            )
-        wanted = () if upstream is None else tuple(upstream.shape)
-        if without_ones(value.shape) != without_ones(
-            wanted
-        ):  # otherwise a slip, which the check notes
-            raise Failed(
-                "unreadable",
-                f"A tensor of shape {wanted} was asked for, and {tuple(value.shape)} came.",
-            )
-        meant = value.reshape(wanted)
+        meant = _differentiable(value, () if upstream is None else tuple(upstream.shape))
         (meant if upstream is None else (meant * upstream).sum()).backward()
     parameters = {} if module is None else LOOKS["gradients"](module)
     return {"value": value, "arguments": [leaves[i].grad for i in wrt], "parameters": parameters}

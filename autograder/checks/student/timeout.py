@@ -29,7 +29,7 @@ class OutOfTime(BaseException):
     """
 
 
-class Limited(Student):
+class TimedStudent(Student):
     """Passes every request on to `inner`, for `seconds` at most.
 
     What ran out of time once is not called again.

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from autograder.checks.inputs.callables import answer, check_sizes
@@ -115,7 +116,7 @@ def within(seconds: float, memory: int) -> Iterator[None]:
         raise TooSlow
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     if sys.platform == "linux":
-        mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         ceiling = mapped + memory if hard == resource.RLIM_INFINITY else min(mapped + memory, hard)
         resource.setrlimit(resource.RLIMIT_AS, (ceiling, hard))
     before = signal.signal(signal.SIGALRM, _ring) if timed else None

@@ -460,11 +460,11 @@ class RemoteStudent(Student):
         errors = message.get("errors")
         known = {error.index for error in self.cell_errors}
         for one in errors if type(errors) is list else []:
-            if type(one) is tuple and list(map(type, one)) == [int, str, bool]:
-                if 0 <= one[0] < len(self._cells) and one[0] not in known:
-                    self._blame(
-                        one[0], "fault" if one[2] else "error", clean(one[1], REMEMBERED_TEXT)
-                    )
+            if type(one) is not tuple or list(map(type, one)) != [int, str, bool]:
+                continue
+            index, text, in_grader = one
+            if 0 <= index < len(self._cells) and index not in known:
+                self._blame(index, "fault" if in_grader else "error", clean(text, REMEMBERED_TEXT))
 
     def _blame(self, index: int, kind: str, text: str) -> None:
         self.cell_errors.append(CellError(index, self._cells[index].grade_id, kind, text))

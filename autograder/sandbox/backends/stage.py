@@ -36,6 +36,7 @@ WORKER_FILES = (
     "checks/assertions/comparison_time.py",
     "checks/assertions/describing.py",
     "checks/student/executor.py",
+    "checks/student/torch_requests.py",
     "checks/student/failed.py",
     "checks/student/call_history.py",
     "checks/student/tracebacks.py",
@@ -46,6 +47,7 @@ WORKER_FILES = (
     "sandbox/protocol/__init__.py",
     "sandbox/inside/fault_attribution.py",
     "sandbox/protocol/frames.py",
+    "sandbox/protocol/tensors.py",
     "sandbox/inside/notebook_env.py",
     "sandbox/inside/worker.py",
 )
@@ -91,7 +93,7 @@ def stage(
     return _stage(tuple(sorted(why.items())), tuple(sorted(extra.items())))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _stage(withhold: tuple[tuple[str, str], ...], extra: tuple[tuple[str, str], ...]) -> Path:
     packages = {
         name

@@ -23,7 +23,15 @@ import math
 import struct
 import sys
 from collections.abc import Callable
-from functools import cache
+
+from autograder.sandbox.protocol.tensors import (
+    ITEM_BYTES,
+    ProtocolError,
+    Unsendable,
+    array_bytes,
+    numbers_of,
+    tensor_bytes,
+)
 
 MAX_MESSAGE = (
     4 * 1024 * 1024
@@ -35,65 +43,10 @@ MAX_DIMENSION = 2**31 - 1
 MAX_KEYS = 10_000  # as in autograder.checks.assertions.values
 TAGS = ("callback", "handle", "buffer", "generator", "fake")
 
-ITEM_BYTES = {
-    "BOOL": 1,
-    "U8": 1,
-    "I8": 1,
-    "I16": 2,
-    "U16": 2,
-    "I32": 4,
-    "U32": 4,
-    "I64": 8,
-    "U64": 8,
-    "F16": 2,
-    "BF16": 2,
-    "F32": 4,
-    "F64": 8,
-}
-# The names that torch and numpy give to the dtypes of safetensors; what is not here does not cross.
-TORCH_NAMES = {
-    "BOOL": "bool",
-    "U8": "uint8",
-    "I8": "int8",
-    "I16": "int16",
-    "I32": "int32",
-    "I64": "int64",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F32": "float32",
-    "F64": "float64",
-}
-NUMPY_NAMES = {
-    "BOOL": "bool",
-    "U8": "uint8",
-    "I8": "int8",
-    "I16": "int16",
-    "U16": "uint16",
-    "I32": "int32",
-    "U32": "uint32",
-    "I64": "int64",
-    "U64": "uint64",
-    "F16": "float16",
-    "F32": "float32",
-    "F64": "float64",
-}
 LENGTH = struct.Struct("<Q")
 ENCODER = json.JSONEncoder(
     allow_nan=False, check_circular=False, separators=(",", ":")
 )  # what it is given is a tree that was made here
-
-
-class ProtocolError(Exception):
-    """Bytes that are not a frame.
-
-    The message says what is wrong with them, for the record and for the student.
-    """
-
-
-class Unsendable(Exception):
-    """A value that no frame can hold; a sentence fragment such as "a numpy array of dtype
-    complex64".
-    """
 
 
 def pack(value: object, ours: type | None = None) -> bytes:
@@ -176,32 +129,36 @@ def _node(value: object, blobs: list, ours: type | None, depth: int) -> object:
         return [_node(item, blobs, ours, depth + 1) for item in value]
     if kind is tuple:
         return {"tuple": [_node(item, blobs, ours, depth + 1) for item in value]}
-    if kind is dict and all(type(key) is str for key in value):
+    if kind is dict:
+        return _node_of_dict(value, blobs, ours, depth)
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch and kind is torch.Tensor:
+        blobs.append(tensor_bytes(value, torch))
+        return {"tensor": len(blobs) - 1}
+    if numpy and kind is numpy.ndarray:
+        blobs.append(array_bytes(value, numpy))
+        return {"array": len(blobs) - 1}
+    if ours is not None and kind is ours and value.tag in TAGS:
+        return {value.tag: _node(value.inner, blobs, None, depth + 1)}
+    raise Unsendable(f"an object of type {kind.__module__}.{kind.__qualname__}")
+
+
+def _node_of_dict(value: dict, blobs: list, ours: type | None, depth: int) -> dict:
+    if all(type(key) is str for key in value):
         return {
             "dict": {
                 _checked_text(key, Unsendable): _node(item, blobs, ours, depth + 1)
                 for key, item in value.items()
             }
         }
-    if kind is dict:
-        if not all(map(_is_key, value)) or sum(type(key) is not str for key in value) > MAX_KEYS:
-            raise Unsendable("a dictionary with a key that is not plain")
-        return {
-            "pairs": [
-                [_node(key, blobs, ours, depth + 1), _node(item, blobs, ours, depth + 1)]
-                for key, item in value.items()
-            ]
-        }
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    if torch and kind is torch.Tensor:
-        blobs.append(_tensor_bytes(value, torch))
-        return {"tensor": len(blobs) - 1}
-    if numpy and kind is numpy.ndarray:
-        blobs.append(_array_bytes(value, numpy))
-        return {"array": len(blobs) - 1}
-    if ours is not None and kind is ours and value.tag in TAGS:
-        return {value.tag: _node(value.inner, blobs, None, depth + 1)}
-    raise Unsendable(f"an object of type {kind.__module__}.{kind.__qualname__}")
+    if not all(map(_is_key, value)) or sum(type(key) is not str for key in value) > MAX_KEYS:
+        raise Unsendable("a dictionary with a key that is not plain")
+    return {
+        "pairs": [
+            [_node(key, blobs, ours, depth + 1), _node(item, blobs, ours, depth + 1)]
+            for key, item in value.items()
+        ]
+    }
 
 
 def _is_key(key: object, depth: int = 0) -> bool:
@@ -220,43 +177,6 @@ def _is_key(key: object, depth: int = 0) -> bool:
         or kind is float
         and key == key
     )
-
-
-def _tensor_bytes(tensor, torch) -> tuple[str, tuple, bytes]:
-    dtype = _torch_codes().get(tensor.dtype)
-    if dtype is None or tensor.layout is not torch.strided or tensor.device.type != "cpu":
-        raise Unsendable(
-            f"a tensor of dtype {tensor.dtype}, layout {tensor.layout}, on the device"
-            f" {tensor.device}"
-        )
-    flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
-    return (
-        dtype,
-        tuple(tensor.shape),
-        flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"",
-    )
-
-
-@cache
-def _torch_codes() -> dict:
-    """The names that safetensors gives to torch's dtypes."""
-    import torch
-
-    return {getattr(torch, name): code for code, name in TORCH_NAMES.items()}
-
-
-def _array_bytes(array, numpy) -> tuple[str, tuple, bytes]:
-    dtype = next(
-        (
-            code
-            for code, name in NUMPY_NAMES.items()
-            if array.dtype.newbyteorder("=") == numpy.dtype(name)
-        ),
-        None,
-    )
-    if dtype is None:
-        raise Unsendable(f"a numpy array of dtype {array.dtype}")
-    return dtype, array.shape, array.astype(NUMPY_NAMES[dtype], order="C").tobytes()
 
 
 def _header(frame: bytes | bytearray) -> tuple[dict, memoryview]:
@@ -401,7 +321,7 @@ def _value(
             raise ProtocolError("bytes that are not a row of bytes")
         return bytes(data[begin:end])
     if type(inner) is int and what in ("tensor", "array") and inner in blobs:
-        return _numbers(what, *blobs.pop(inner), data)
+        return numbers_of(what, *blobs.pop(inner), data)
     if deliver is not None and what in TAGS:
         return deliver(what, _value(inner, blobs, data, None, depth + 1))
     raise ProtocolError(f"an object that stands for nothing known: {what[:40]!r}")
@@ -435,23 +355,3 @@ def _pairs(pairs: list) -> dict:
     if len(found) != len(pairs):
         raise ProtocolError("a dictionary with the same key twice")
     return found
-
-
-def _numbers(what: str, dtype: str, shape: tuple, begin: int, end: int, data: memoryview) -> object:
-    name = (TORCH_NAMES if what == "tensor" else NUMPY_NAMES).get(dtype)
-    if name is None:
-        raise ProtocolError(f"no {what} has the dtype {dtype}")
-    raw = bytearray(data[begin:end])
-    if dtype == "BOOL" and raw.translate(None, b"\x00\x01"):
-        raise ProtocolError(
-            "a bool that is neither 0 nor 1"
-        )  # undefined behaviour in both libraries
-    if what == "array":
-        import numpy
-
-        return numpy.frombuffer(raw, dtype=name).reshape(shape)  # writable, because a bytearray is
-    import torch
-
-    if not raw:
-        return torch.empty(shape, dtype=getattr(torch, name))
-    return torch.frombuffer(raw, dtype=getattr(torch, name)).reshape(shape)

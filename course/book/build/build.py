@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from autograder.common.errors import CourseError
 from course.book.build import cache as book_cache
@@ -91,14 +92,40 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
     warned: its name and the error of its first failing cell, or the warning.
     """
     from jupyter_cache import get_cache
-    from jupyter_cache.base import CacheBundleIn
 
     os.environ[book_cache.IN_BOOK] = "1"
-    os.environ.setdefault(
-        "OMP_NUM_THREADS", "1"
-    )  # pages run side by side: threads that wait for each other stall them all
+    # Pages run side by side: threads that wait for each other stall them all
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     untrue = book_cache.drop_untrue(root)
     cache = get_cache(str(book_cache.cache_path(root)))
+    waiting = _waiting(root, cache)
+    if not waiting:
+        return []
+    say(f"book: running {len(waiting)} page(s), {jobs} at a time")
+    _say_why(root, [path for path, _ in waiting], untrue, say)
+    broken = []
+    with (
+        _kernel_source(len(waiting) > jobs, say) as settings,
+        ThreadPoolExecutor(jobs) as pool,
+        tempfile.TemporaryDirectory() as notes,
+    ):
+        runs = {}
+        for number, (path, notebook) in enumerate(waiting):
+            note = Path(notes, f"{number}.txt")
+            run = pool.submit(_run_page, root, path, notebook, note, settings)
+            runs[run] = path, notebook
+        for number, run in enumerate(as_completed(runs), 1):
+            path, notebook = runs[run]
+            result, data = run.result()
+            said, problems = _store_run(cache, path, notebook, result, data)
+            name = path.relative_to(root)
+            broken += [f"{name}: {line}" for line in problems]
+            say(f"  {number} of {len(runs)}  {name}{said}")
+    return broken
+
+
+def _waiting(root: Path, cache: Any) -> list[tuple[Path, Any]]:
+    """The pages that the cache has no output of, each with its notebook."""
     waiting = []
     for path in sorted((root / "book").rglob("*.md")):
         notebook = read_page(path)
@@ -108,51 +135,37 @@ def execute_pages(root: Path, jobs: int, say: Callable[[str], None]) -> list[str
             cache.match_cache_notebook(notebook)
         except KeyError:
             waiting.append((path, notebook))
-    if not waiting:
-        return []
-    say(f"book: running {len(waiting)} page(s), {jobs} at a time")
-    for path, _ in waiting:
+    return waiting
+
+
+def _say_why(
+    root: Path, pages: list[Path], untrue: dict[str, list[str]], say: Callable[[str], None]
+) -> None:
+    """A line for each page whose output is no longer true: which file changed."""
+    for path in pages:
         if why := [name for name in untrue.get(str(path), []) if name != "?"]:
-            say(
-                f"  {path.relative_to(root)}: {why[0]} changed"
-                + (f", and {len(why) - 1} more" if len(why) > 1 else "")
-            )
-    broken = []
-    with (
-        _kernel_source(len(waiting) > jobs, say) as settings,
-        ThreadPoolExecutor(jobs) as pool,
-        tempfile.TemporaryDirectory() as notes,
-    ):
-        runs = {
-            pool.submit(_run_page, root, path, notebook, Path(notes, f"{number}.txt"), settings): (
-                path,
-                notebook,
-            )
-            for number, (path, notebook) in enumerate(waiting)
-        }
-        for number, run in enumerate(as_completed(runs), 1):
-            path, notebook = runs[run]
-            result, data = run.result()
-            name = path.relative_to(root)
-            if result.err is not None:
-                broken.append(f"{name}: {_last_line(result.err)}")
-                say(f"  {number} of {len(runs)}  {name} failed")
-                continue
-            warned = _warnings(notebook)
-            if warned:
-                broken += [f"{name}: {line}" for line in warned]
-                say(f"  {number} of {len(runs)}  {name} warned")
-                continue
-            cache.cache_notebook_bundle(
-                CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time, **data}),
-                check_validity=False,
-                overwrite=True,
-            )
-            say(
-                f"  {number} of {len(runs)}  {name}, {result.time:.0f} s ({data['cpu_seconds']:.0f}"
-                " s of one core)"
-            )
-    return broken
+            more = f", and {len(why) - 1} more" if len(why) > 1 else ""
+            say(f"  {path.relative_to(root)}: {why[0]} changed{more}")
+
+
+def _store_run(
+    cache: Any, path: Path, notebook: Any, result: Any, data: dict[str, Any]
+) -> tuple[str, list[str]]:
+    """Put the output of a page into the cache unless it failed or warned: what to say of the page,
+    and its problems.
+    """
+    from jupyter_cache.base import CacheBundleIn
+
+    if result.err is not None:
+        return " failed", [_last_line(result.err)]
+    if warned := _warnings(notebook):
+        return " warned", warned
+    cache.cache_notebook_bundle(
+        CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time, **data}),
+        check_validity=False,
+        overwrite=True,
+    )
+    return f", {result.time:.0f} s ({data['cpu_seconds']:.0f} s of one core)", []
 
 
 @contextmanager

@@ -12,7 +12,7 @@ and roots do not grow.
 import hashlib
 import json
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 KATEX = Path(__file__).resolve().parents[3] / "book" / "assets" / "vendor" / "katex"
@@ -36,7 +36,7 @@ class FormulaError(Exception):
     """A formula that KaTeX cannot set. The message says what is wrong with it."""
 
 
-@lru_cache(maxsize=1)
+@cache
 def _engine():
     import quickjs
 
@@ -46,7 +46,7 @@ def _engine():
     return context.get("render")
 
 
-@lru_cache(maxsize=None)
+@cache
 def rendered(tex: str, display: bool = False) -> str:
     """The HTML of a formula. FormulaError if KaTeX does not know a part of it."""
     answer = json.loads(_engine()(tex, display))

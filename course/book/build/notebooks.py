@@ -42,6 +42,13 @@ ATTRIBUTES = re.compile(r"^\s*\{[.#][^}]*\}\s*$|(?<=[\])`*])\{[.#][^}`]*\}", re.
 OPTION = re.compile(r":([\w-]+):\s*(.*)")
 
 
+ABOUT = (
+    "*{}*, a page of the book word2serve, as a notebook. Its cells import the course's own"
+    " packages: run `make course` in the course's folder and open the notebook with its"
+    " `.venv/bin/jupyter lab`."
+)
+
+
 def to_notebook(source: Path, book: Path, glued: dict[str, str] | None = None):
     """The page `source` of the folder `book` as a notebook without outputs.
 
@@ -55,28 +62,16 @@ def to_notebook(source: Path, book: Path, glued: dict[str, str] | None = None):
 
     notebook = jupytext.read(source, fmt="md:myst")
     page = _Page(source, book, glued or {})
-    cells = [
-        new_markdown_cell(
-            f"*{page.title(source)}*, a page of the book word2serve, as a notebook. Its cells"
-            " import the course's own packages: run `make course` in the course's folder and open"
-            " the notebook with its `.venv/bin/jupyter lab`."
-        )
-    ]
+    cells = [new_markdown_cell(ABOUT.format(page.title(source)))]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell["source"] = page.plain(cell.source).strip()
             if page.attachments:
                 cell["attachments"], page.attachments = page.attachments, {}
-            if not cell.source:
-                continue
         else:
-            tags = cell.metadata.get("tags", [])
-            hidden = {"hide-input", "remove-input", "hide-cell"} & set(tags)
-            cell["metadata"] = {
-                **({"tags": tags} if tags else {}),
-                **({"jupyter": {"source_hidden": True}} if hidden else {}),
-            }
-        cells.append(cell)
+            cell["metadata"] = _metadata(cell.metadata.get("tags", []))
+        if cell.cell_type != "markdown" or cell.source:
+            cells.append(cell)
     if page.cited:
         cells.append(
             new_markdown_cell(
@@ -93,6 +88,15 @@ def to_notebook(source: Path, book: Path, glued: dict[str, str] | None = None):
     }
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
+
+
+def _metadata(tags: list[str]) -> dict:
+    """Of a cell of code: its tags, and whether its source is folded."""
+    hidden = {"hide-input", "remove-input", "hide-cell"} & set(tags)
+    return {
+        **({"tags": tags} if tags else {}),
+        **({"jupyter": {"source_hidden": True}} if hidden else {}),
+    }
 
 
 class _Page:
@@ -169,22 +173,16 @@ class _Page:
             picture = self.inline(f"![{options.get('alt', '')}]({argument})")
             return picture + (f"\n\n{self.plain(body)}" if body.strip() else "")
         title = self.inline(argument) or name.split(":")[-1].capitalize()
-        if (
-            name in LAYOUT
-            or name in WITHOUT_TITLE
-            and not argument
-            or "page-card" in options.get("class", "")
-        ):
+        is_card = "page-card" in options.get("class", "")
+        if name in LAYOUT or is_card or name in WITHOUT_TITLE and not argument:
             title = ""
         inner = self.plain(body).strip()
         if not inner:
             return f"*{title}: on this page of the book.*" if title else ""
         if name in LAYOUT:
             return inner
-        return "\n".join(
-            f"> {line}".rstrip()
-            for line in (f"**{title}**\n\n{inner}" if title else inner).split("\n")
-        )
+        quoted = f"**{title}**\n\n{inner}" if title else inner
+        return "\n".join(f"> {line}".rstrip() for line in quoted.split("\n"))
 
     def inline(self, text: str) -> str:
         """Roles, links between pages, pictures and attributes of running text; code spans stay as

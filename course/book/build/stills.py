@@ -161,32 +161,29 @@ def draw(chromium: str, figures: list[tuple[str, str]]) -> list[str] | None:
             ),
             encoding="utf-8",
         )
-        sandbox = (
-            ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        )  # as root Chromium has none
-        try:
-            done = subprocess.run(
-                [
-                    chromium,
-                    *ARGUMENTS,
-                    *sandbox,
-                    f"--user-data-dir={folder}/profile",
-                    "--dump-dom",
-                    page.as_uri(),
-                ],
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-    if failed := FAILED.search(done.stdout):
+        dom = _dumped(chromium, page)
+    if dom is None:
+        return None
+    if failed := FAILED.search(dom):
         raise FigureError(
             f"figure {html.unescape(failed[1])!r}: its script failed on this data:"
             f" {html.unescape(failed[2])}"
         )
-    drawn = DRAWN.findall(done.stdout)
+    drawn = DRAWN.findall(dom)
     return drawn if len(drawn) == len(figures) else None
+
+
+def _dumped(chromium: str, page: Path) -> str | None:
+    """The page's DOM after its scripts ran; None if the browser does not run."""
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    sandbox = ["--no-sandbox"] if is_root else []  # as root Chromium has none
+    profile = f"--user-data-dir={page.parent}/profile"
+    command = [chromium, *ARGUMENTS, *sandbox, profile, "--dump-dom", page.as_uri()]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout
 
 
 def keep_stills(root: Path) -> list[Path]:

@@ -104,6 +104,14 @@ def pages(html: Path) -> Iterator[tuple[Path, PageFacts]]:
         yield path, _facts(path, path.stat().st_mtime)
 
 
+# Keys that jupyter_book.config.yaml_to_sphinx reads, but that are in neither of its two lists
+READ_TOO = {
+    "": {"project", "bibtex_bibfiles", "bibtex_reference_style", "bibtex_default_style"},
+    "execute": {"raise_on_error", "show_tb", "eval_regex"},
+    "parse": {"myst_substitutions"},
+}
+
+
 def unknown_keys(config: Path) -> list[str]:
     """Keys of _config.yml that Jupyter Book does not read.
 
@@ -116,18 +124,10 @@ def unknown_keys(config: Path) -> list[str]:
     home = Path(jupyter_book.__file__).parent
     defaults = yaml.safe_load((home / "default_config.yml").read_text(encoding="utf-8"))
     schema = json.loads((home / "config_schema.json").read_text(encoding="utf-8"))
-    # read by jupyter_book.config.yaml_to_sphinx, but in neither of the two lists
-    extra = {
-        "": {"project", "bibtex_bibfiles", "bibtex_reference_style", "bibtex_default_style"},
-        "execute": {"raise_on_error", "show_tb", "eval_regex"},
-        "parse": {"myst_substitutions"},
-        "sphinx": set(),
-    }
 
     def walk(found, default, shape, where):
-        known = (
-            set(default or {}) | set((shape or {}).get("properties", {})) | extra.get(where, set())
-        )
+        shaped = (shape or {}).get("properties", {})
+        known = set(default or {}) | set(shaped) | READ_TOO.get(where, set())
         for key, value in found.items():
             path = f"{where}.{key}" if where else key
             if key not in known:
@@ -141,7 +141,7 @@ def unknown_keys(config: Path) -> list[str]:
                 yield from walk(
                     value,
                     below if isinstance(below, dict) else {},
-                    (shape or {}).get("properties", {}).get(key),
+                    shaped.get(key),
                     path,
                 )
 

@@ -122,76 +122,80 @@ def findings_of(text: str, name: str) -> list[str]:
     return found
 
 
+class _Reader:
+    """Reads a page line by line; `block` is the paragraph that is being read."""
+
+    def __init__(self, lines: list[str]):
+        self.page, self.lines = Page(), lines
+        self.block: list[str] = []
+        self.given: str | None = None
+        self.started = 0
+
+    def close(self) -> None:
+        """The paragraph ends."""
+        if self.block:
+            text = " ".join(part.strip() for part in self.block)
+            self.page.paragraphs.append(Paragraph(text, self.started, self.given))
+            self.block, self.given = [], None
+
+    def fenced(self, fence: re.Match, at: int) -> int:
+        """Read what a fence holds; the number of the line after it."""
+        self.close()
+        lines = self.lines
+        ends = (k for k in range(at + 1, len(lines)) if lines[k].strip() == fence[1])
+        end = next(ends, len(lines))
+        if fence[2].startswith("{code-cell}"):
+            _read_cell(self.page, lines[at + 1 : end], at + 2)
+        elif fence[2].startswith("{lab}"):
+            about = " ".join(line.strip() for line in lines[at + 1 : end])
+            self.page.paragraphs.append(Paragraph(about, at + 2))
+        return end + 1
+
+    def line(self, line: str, at: int) -> None:
+        """Read a line outside fences."""
+        comment = re.match(r"%\s*given(?::\s*(.+))?$", line)
+        in_display = bool(self.block) and _in_display(self.block)
+        no_text = line.startswith(("#", "%", ":::", "(")) and not line.startswith("(*")
+        if comment:
+            self.close()
+            self.given = plain(comment[1] or "")
+        elif not line.strip() or no_text:
+            if in_display:
+                self.block.append(line)
+            else:
+                self.close()
+        elif not re.match(r":[\w-]+:", line):  # the option of a directive
+            self.text(line, at, in_display)
+
+    def text(self, line: str, at: int, in_display: bool) -> None:
+        """Add a line of text to the paragraph, or begin one with it."""
+        item = re.match(r"\s*(?:[-*]|\d+\.)\s+", line) or line.startswith(">")
+        table_ends = self.block and line.startswith("|") != self.block[-1].startswith("|")
+        if item and not in_display or table_ends:
+            kept = self.given
+            self.close()
+            self.given = kept if item else self.given
+        if not self.block:
+            self.started = at + 1
+        self.block.append(re.sub(r"^\s*(?:[-*]|\d+\.|>)\s+", "", line) if item else line)
+
+
 def read(text: str) -> Page:
     """The paragraphs and claims of a page in MyST Markdown."""
-    page = Page()
-    lines = text.split("\n")
-    at = 0
+    reader = _Reader(text.split("\n"))
+    lines, at = reader.lines, 0
     if lines[0] == "---":
         at = lines.index("---", 1) + 1
-        page.checked = "prose: unchecked" not in lines[:at]
-    block, given, started = [], None, at
-
-    def close():
-        nonlocal block, given
-        if block:
-            page.paragraphs.append(
-                Paragraph(" ".join(part.strip() for part in block), started, given)
-            )
-            block, given = [], None
-
+        reader.page.checked = "prose: unchecked" not in lines[:at]
     while at < len(lines):
-        line = lines[at]
-        fence = re.match(r"\s*(`{3,})(.*)$", line)
+        fence = re.match(r"\s*(`{3,})(.*)$", lines[at])
         if fence:
-            close()
-            end = next(
-                k
-                for k in range(at + 1, len(lines) + 1)
-                if k == len(lines) or lines[k].strip() == fence[1]
-            )
-            if fence[2].startswith("{code-cell}"):
-                _read_cell(page, lines[at + 1 : end], at + 2)
-            elif fence[2].startswith("{lab}"):
-                about = " ".join(line.strip() for line in lines[at + 1 : end])
-                page.paragraphs.append(Paragraph(about, at + 2))
-            at = end + 1
-            continue
-        comment = re.match(r"%\s*given(?::\s*(.+))?$", line)
-        if comment:
-            close()
-            given = plain(comment[1] or "")
-        elif (
-            not line.strip()
-            or line.startswith(("#", "%", ":::", "("))
-            and not line.startswith("(*")
-        ):
-            if block and _in_display(block):
-                block.append(line)
-            else:
-                close()
-        elif re.match(r":[\w-]+:", line):
-            pass  # an option of a directive
+            at = reader.fenced(fence, at)
         else:
-            item = re.match(r"\s*(?:[-*]|\d+\.)\s+", line)
-            if (
-                (item or line.startswith(">"))
-                and not (block and _in_display(block))
-                or (block and line.startswith("|") != block[-1].startswith("|"))
-            ):
-                kept = given
-                close()
-                given = kept if item or line.startswith(">") else given
-            if not block:
-                started = at + 1
-            block.append(
-                re.sub(r"^\s*(?:[-*]|\d+\.|>)\s+", "", line)
-                if item or line.startswith(">")
-                else line
-            )
-        at += 1
-    close()
-    return page
+            reader.line(lines[at], at)
+            at += 1
+    reader.close()
+    return reader.page
 
 
 def _in_display(block):

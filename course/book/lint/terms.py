@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.book.review.terms import OUTSIDE, Term, Terms
+from course.book.terms import OUTSIDE, Term, Terms
 
 FILLER = "¤"
 FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*(\{?[\w:-]*\}?)")
@@ -248,9 +248,8 @@ def help_texts(text: str) -> str:
     """The summaries, epilogs and help of options in a module of the command line."""
     tree, shown = ast.parse(text), []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in HELP_NAMES:
-            shown.append(node.value)
-        elif isinstance(node, ast.keyword) and node.arg in HELP_ARGUMENTS:
+        is_text = isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in HELP_NAMES
+        if is_text or isinstance(node, ast.keyword) and node.arg in HELP_ARGUMENTS:
             shown.append(node.value)
     return _without_code(_only(text, [one for node in shown for one in _strings(node, without=())]))
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from course.book.pages import vocabularies as page_vocabularies
+from course.book.pages.figure_data import vocabularies as page_vocabularies
 
 CARD_KEYS = ("name", "kind", "config", "parameters", "figures", "script")
 TOKENIZER_FILES = {

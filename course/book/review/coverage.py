@@ -228,7 +228,7 @@ def _mark(verdict):
 
 
 @dataclass(frozen=True)
-class Part:
+class StudyUnit:
     """A part of the course that is done at one go: a page to read, or all exercises of a chapter;
     its minutes.
     """
@@ -239,7 +239,7 @@ class Part:
     reading: bool
 
 
-def parts(chapters: Iterable[int]) -> list[Part]:
+def parts(chapters: Iterable[int]) -> list[StudyUnit]:
     """The pages of each chapter in the order of the contents, and its exercises, with the minutes
     that book and cards say.
     """
@@ -255,7 +255,7 @@ def parts(chapters: Iterable[int]) -> list[Part]:
         for file in [entry["file"], *(section["file"] for section in entry.get("sections", []))]:
             if file.endswith("/exercises"):
                 found.append(
-                    Part(
+                    StudyUnit(
                         number,
                         "exercises",
                         sum(exercise_minutes(assignment(f"{number:02}")).values()),
@@ -264,12 +264,14 @@ def parts(chapters: Iterable[int]) -> list[Part]:
                 )
             else:
                 found.append(
-                    Part(number, section_title(file), minutes(ROOT / "book" / f"{file}.md"), True)
+                    StudyUnit(
+                        number, section_title(file), minutes(ROOT / "book" / f"{file}.md"), True
+                    )
                 )
     return found
 
 
-def weeks(given: list[Part], count: int) -> list[list[Part]]:
+def weeks(given: list[StudyUnit], count: int) -> list[list[StudyUnit]]:
     """The parts in their order, cut into so many weeks that the longest week is as short as it can
     be.
     """
@@ -282,7 +284,7 @@ def weeks(given: list[Part], count: int) -> list[list[Part]]:
 
 def _filled(given, most):
     """Weeks of at most so many minutes, each filled before the next begins."""
-    cut: list[list[Part]] = [[]]
+    cut: list[list[StudyUnit]] = [[]]
     for part in given:
         if sum(one.minutes for one in cut[-1]) + part.minutes > most:
             cut.append([])

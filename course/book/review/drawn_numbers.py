@@ -43,39 +43,41 @@ class DrawnError(ValueError):
     """Draws or an expression that cannot be used; the message says what is wrong."""
 
 
+def _walk(node: ast.expr, names: Mapping[str, float], expression: object) -> int | float:
+    """What one node of `expression` is."""
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, (int, float))
+        and not isinstance(node.value, bool)
+    ):
+        return node.value
+    if isinstance(node, ast.Name) and node.id in names:
+        return names[node.id]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_walk(node.operand, names, expression)
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        left, right = (_walk(one, names, expression) for one in (node.left, node.right))
+        return OPERATORS[type(node.op)](left, right)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in FUNCTIONS
+        and not node.keywords
+    ):
+        return FUNCTIONS[node.func.id](*(_walk(one, names, expression) for one in node.args))
+    raise DrawnError(
+        f"{expression!r} has {ast.unparse(node)!r}, which is neither a number, a drawn name nor"
+        f" arithmetic; there are {', '.join([*names, *FUNCTIONS])}"
+    )
+
+
 def value(expression: str | int | float, names: Mapping[str, float]) -> int | float:
     """What an arithmetic expression over `names` is.
 
     Raises DrawnError for anything that is no arithmetic.
     """
-
-    def walk(node):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, (int, float))
-            and not isinstance(node.value, bool)
-        ):
-            return node.value
-        if isinstance(node, ast.Name) and node.id in names:
-            return names[node.id]
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -walk(node.operand)
-        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-            return OPERATORS[type(node.op)](walk(node.left), walk(node.right))
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in FUNCTIONS
-            and not node.keywords
-        ):
-            return FUNCTIONS[node.func.id](*map(walk, node.args))
-        raise DrawnError(
-            f"{expression!r} has {ast.unparse(node)!r}, which is neither a number, a drawn name nor"
-            f" arithmetic; there are {', '.join([*names, *FUNCTIONS])}"
-        )
-
     try:
-        found = walk(ast.parse(str(expression), mode="eval").body)
+        found = _walk(ast.parse(str(expression), mode="eval").body, names, expression)
     except SyntaxError:
         raise DrawnError(f"{expression!r} is no expression") from None
     except (ArithmeticError, TypeError) as error:

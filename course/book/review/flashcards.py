@@ -131,14 +131,16 @@ def write_package(cards: Sequence[DeckCard], path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         raw = Path(folder, "raw.apkg")
         genanki.Package(list(decks.values())).write_to_file(raw, timestamp=moment)
-        with (
-            zipfile.ZipFile(raw) as read,
-            zipfile.ZipFile(path, "w") as written,
-        ):  # genanki's zip carries the time of the build
-            for name in read.namelist():
-                entry = zipfile.ZipInfo(name, ZIP_TIME)
-                entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
-                written.writestr(entry, read.read(name))
+        _copy_without_times(raw, path)
+
+
+def _copy_without_times(raw: Path, path: Path) -> None:
+    """Copy a zip; genanki's carries the time of the build."""
+    with zipfile.ZipFile(raw) as read, zipfile.ZipFile(path, "w") as written:
+        for name in read.namelist():
+            entry = zipfile.ZipInfo(name, ZIP_TIME)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+            written.writestr(entry, read.read(name))
 
 
 def as_table(cards: Sequence[DeckCard]) -> str:

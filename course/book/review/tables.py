@@ -141,6 +141,28 @@ def _table(one):
     return Table(one["id"], one["title"], tuple(one["columns"]), tuple(rows))
 
 
+def _computed(given: dict[str, Any], where: str, verdict: str | None) -> Cell:
+    """A cell whose value is computed, alone or from a record. Raises ProofError."""
+    if not (ROOT / "book" / f"{given.get('page')}.md").is_file():
+        raise ProofError(
+            f"{where}: name the page that derives or reports it; there is no {given.get('page')!r}"
+        )
+    try:
+        value = eval(
+            given["count"] if "count" in given else given["value"],
+            {**NAMES, **({"r": record(given["record"])} if "record" in given else {})},
+        )
+    except Exception as error:
+        failed = f"{type(error).__name__}: {error}"
+        raise ProofError(f"{where}: the proof fails with {failed}") from error
+    if "count" in given:
+        kind, proof = "counted", f"computed: {given['count']}"
+    else:
+        kind, proof = "measured", f"bench/results/{given['record']}.json: {given['value']}"
+    text = given["text"].format(value, verdict=verdict)
+    return Cell(text, kind, proof, address(given["page"], ""))
+
+
 def cell(given: dict[str, Any], where: str) -> Cell:
     """A cell from its entry.
 
@@ -160,31 +182,7 @@ def cell(given: dict[str, Any], where: str) -> Cell:
             given["text"], "cited", f"{given['paper']}, {given['where']}", "../bibliography.html"
         )
     if "count" in given or "record" in given:
-        if not (ROOT / "book" / f"{given.get('page')}.md").is_file():
-            raise ProofError(
-                f"{where}: name the page that derives or reports it; there is no"
-                f" {given.get('page')!r}"
-            )
-        try:
-            value = eval(
-                given["count"] if "count" in given else given["value"],
-                {**NAMES, **({"r": record(given["record"])} if "record" in given else {})},
-            )
-        except Exception as error:
-            raise ProofError(
-                f"{where}: the proof fails with {type(error).__name__}: {error}"
-            ) from error
-        proof = (
-            f"computed: {given['count']}"
-            if "count" in given
-            else f"bench/results/{given['record']}.json: {given['value']}"
-        )
-        return Cell(
-            given["text"].format(value, verdict=verdict),
-            "counted" if "count" in given else "measured",
-            proof,
-            address(given["page"], ""),
-        )
+        return _computed(given, where, verdict)
     box = by_number()[given["claim"]][-1]
     return Cell(
         given["text"].format(verdict, verdict=verdict),

@@ -15,7 +15,7 @@ from autograder.check import check
 from autograder.checks.protocol import LocalStudent, exercise, run_exercise
 from autograder.checks.rubric import with_code
 from autograder.checks.student import timeout as limited
-from autograder.checks.student.timeout import Limited
+from autograder.checks.student.timeout import TimedStudent
 from autograder.grading.assignment import load_assignment
 
 
@@ -95,7 +95,7 @@ def test_an_interrupted_check_gives_a_sentence_and_no_traceback(shares, capsys):
 
 
 def test_a_loop_without_end_that_catches_every_exception_is_stopped_and_asked_no_more(shares):
-    student = Limited(LocalStudent({"shares": endless}), seconds=0.2)
+    student = TimedStudent(LocalStudent({"shares": endless}), seconds=0.2)
     result = run_exercise(shares, student)
     assert [stage.status for stage in result.stages] == ["time", "time"]
     assert "Is there a loop that does not end?" in result.stages[0].detail
@@ -118,7 +118,7 @@ def test_a_library_that_takes_long_to_import_in_a_call_is_not_the_students_time(
 
         return counts / counts.sum() if slow_library else None
 
-    result = run_exercise(shares, Limited(LocalStudent({"shares": imports}), seconds=0.2))
+    result = run_exercise(shares, TimedStudent(LocalStudent({"shares": imports}), seconds=0.2))
     assert [stage.status for stage in result.stages] == ["passed", "passed"]
 
 

@@ -8,7 +8,7 @@ import tokenizers  # noqa: F401    loaded here, so that the cell below has nothi
 import reference_impl.embeddings.counts  # noqa: F401
 from autograder.authoring.implementations import run_cells
 from autograder.checks.protocol import EXERCISES, LocalStudent, exercise, expect, run_exercise
-from autograder.checks.restrictions.guard import Guard, Withheld, sentence
+from autograder.checks.restrictions.guard import CallGuard, Withheld, sentence
 from autograder.checks.restrictions.names import in_chapter, in_exercise
 from autograder.sandbox import Cell, Limits, open_student
 
@@ -191,7 +191,7 @@ def test_an_operator_is_withheld_in_its_exercise_and_the_reference_in_the_whole_
 
 def test_a_name_that_means_nothing_callable_is_refused():
     with pytest.raises(ValueError, match="not a module, function or class"):
-        Guard({"torch.pi": "no"})
+        CallGuard({"torch.pi": "no"})
 
 
 def test_a_package_is_not_loaded_for_the_guard_and_is_refused_once_the_student_loads_it(
@@ -201,7 +201,7 @@ def test_a_package_is_not_loaded_for_the_guard_and_is_refused_once_the_student_l
         "def cut(word):\n    return [word]\n", encoding="utf-8"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    guard = Guard({"slow_package": "it is the answer"})
+    guard = CallGuard({"slow_package": "it is the answer"})
     with guard:
         pass
     assert "slow_package" not in __import__("sys").modules
@@ -215,10 +215,10 @@ def test_a_profiler_that_was_there_is_there_again():
     seen = []
     sys.setprofile(lambda *args: seen.append(1))
     try:
-        with Guard(NAMES):
+        with CallGuard(NAMES):
             pass
         assert sys.getprofile() is not None
     finally:
         sys.setprofile(None)
-    with pytest.raises(Withheld), Guard({"math.sqrt": "no"}):
+    with pytest.raises(Withheld), CallGuard({"math.sqrt": "no"}):
         __import__("math").sqrt(2)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from course.cli import main
-from course.hand_in import _cells, _doubled, _read, mended, run_order
+from course.student.hand_in import _cells, _doubled, _read, mended, run_order
 
 NAME = "90-stand-in"
 

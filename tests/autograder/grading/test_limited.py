@@ -181,12 +181,15 @@ def test_a_file_is_written_whole_or_a_sentence_says_what_is_in_the_way(tmp_path)
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here: Linux has it")
 def test_a_full_disk_is_said_with_the_path_and_the_remedy(tmp_path):
-    with pytest.raises(
-        MachineError,
-        match="grades.csv cannot be written: No space left on device. Make room on that disk",
+    with (
+        pytest.raises(
+            MachineError,
+            match="grades.csv cannot be written: No space left on device. Make room on that disk",
+        ),
+        writing(tmp_path / "grades.csv"),
+        open("/dev/full", "wb", buffering=0) as file,
     ):
-        with writing(tmp_path / "grades.csv"), open("/dev/full", "wb", buffering=0) as file:
-            file.write(b"x")
+        file.write(b"x")
 
 
 def test_whether_case_matters_is_asked_of_the_folder(tmp_path):

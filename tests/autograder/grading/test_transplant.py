@@ -108,7 +108,7 @@ def test_solutions_are_taken_and_the_pristine_notebook_stays_as_it_was():
     before = PRISTINE.copy()
     work = transplant(PRISTINE, as_submitted(("f", "def f(): return 1"), ("essay", "My answer")))
     assert work.own == {"f": "def f(): return 1", "essay": "My answer"}
-    assert work.notebook.cells[2].source == "def f(): return 1" and PRISTINE == before
+    assert work.notebook.cells[2].source == "def f(): return 1" and before == PRISTINE
 
 
 def test_locked_cells_demos_and_checks_do_not_run_and_are_the_original_ones():

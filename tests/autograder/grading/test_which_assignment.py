@@ -13,8 +13,8 @@ from autograder.common.errors import CourseError
 from autograder.grading.assignment import load_assignment
 from autograder.grading.grade import Verdict
 from autograder.grading.results_store import save_verdict
-from course.assignment_option import chosen, chosen_for
 from course.cli import main
+from course.options.assignment import chosen, chosen_for
 
 NAME, FIRST = "90-stand-in", "01-static-embeddings"
 

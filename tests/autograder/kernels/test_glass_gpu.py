@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.book.pages.glass_gpu import glass_gpu
+from course.book.pages.figure_data.glass_gpu import glass_gpu
 from reference_impl.measure.roofline import A100, H100
 from tests.autograder.kernels.clean_kernels import CLEAN
 

@@ -196,9 +196,9 @@ def test_a_worker_that_cannot_start_is_our_error_with_what_it_said():
 
     from autograder.common.errors import CourseError
 
-    with pytest.raises(CourseError, match="did not start(.|\n)*no such luck"):
-        with open_student([], backend=Broken(), warm=()):
-            raise AssertionError("it started")
+    refused = pytest.raises(CourseError, match="did not start(.|\n)*no such luck")
+    with refused, open_student([], backend=Broken(), warm=()):
+        raise AssertionError("it started")
 
 
 def outcomes(*states):

@@ -128,9 +128,12 @@ def test_memory_taken_before_the_call_counts_for_it():
 
 
 def test_a_worker_that_does_not_take_the_cap_is_not_told_to_go():
-    with open_student([Cell("setup", REFUSES)], limits=Limits(call_seconds=30)) as student:
-        with student.capped(48 * MIB), pytest.raises(StudentError, match="did not take the cap"):
-            student.f(X)
+    with (
+        open_student([Cell("setup", REFUSES)], limits=Limits(call_seconds=30)) as student,
+        student.capped(48 * MIB),
+        pytest.raises(StudentError, match="did not take the cap"),
+    ):
+        student.f(X)
 
 
 EAVESDROPS = (
@@ -149,9 +152,12 @@ if os.fork() == 0:
 
 
 def test_a_helper_that_listens_to_the_pipe_costs_the_student_the_call_and_gains_nothing():
-    with open_student([Cell("setup", EAVESDROPS)], limits=Limits(call_seconds=4)) as student:
-        with student.capped(48 * MIB), pytest.raises(StudentError):
-            student.whole(X)
+    with (
+        open_student([Cell("setup", EAVESDROPS)], limits=Limits(call_seconds=4)) as student,
+        student.capped(48 * MIB),
+        pytest.raises(StudentError),
+    ):
+        student.whole(X)
 
 
 @pytest.mark.parametrize("name", ["all-keys-in-one-tile", "all-queries-in-one-tile"])

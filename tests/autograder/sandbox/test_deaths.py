@@ -170,11 +170,13 @@ def test_files_are_counted_wherever_one_can_write(place):
         f"import time\ndef litter():\n    for i in range(900): open(f'{place}/{{i}}',"
         " 'w').close()\n    time.sleep(20)"
     )
-    with open_student(
-        [Cell("a", code)], limits=replace(QUICK, call_seconds=25.0, files=500), warm=()
-    ) as student:
-        with pytest.raises(StudentError, match="more than 500 files"):
-            student.litter()
+    with (
+        open_student(
+            [Cell("a", code)], limits=replace(QUICK, call_seconds=25.0, files=500), warm=()
+        ) as student,
+        pytest.raises(StudentError, match="more than 500 files"),
+    ):
+        student.litter()
 
 
 def test_calling_back_without_end_is_stopped():

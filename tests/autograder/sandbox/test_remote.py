@@ -296,9 +296,8 @@ def test_a_traceback_names_lines_of_the_notebook_and_no_place_that_a_student_mad
         f"def tell(x):\n    exec(compile('\\n' * 5000 + 'raise ValueError', {name!r}.format(x),"
         " 'exec'), globals())"
     )
-    with open_student([Cell("tells", source)]) as student:
-        with pytest.raises(StudentError) as told:
-            student.call("tell", 0xC0FFEE)
+    with open_student([Cell("tells", source)]) as student, pytest.raises(StudentError) as told:
+        student.call("tell", 0xC0FFEE)
     shown = discreet(
         StageResult("one", 1, 0, "error", "", told.value.text), StageResult("one", 1, 0, "passed")
     ).detail

@@ -5,6 +5,7 @@ next, nothing is left.
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -79,11 +80,8 @@ def test_what_a_submission_leaves_running_ends_with_it():
     assert len(inside) == 1
     overseer = process.pid
     process.kill()
-    assert not [
-        pid
-        for pid in (overseer, *inside)
-        if os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2]
-    ]
+    stats = [Path(f"/proc/{pid}/stat") for pid in (overseer, *inside)]
+    assert not [stat for stat in stats if stat.exists() and "Z" not in stat.read_text().split()[2]]
 
 
 def test_a_crash_costs_the_call_and_the_next_fork_comes_from_the_same_zygote():

@@ -72,10 +72,12 @@ def test_an_empty_notebook_has_no_questions(first, tmp_path, capsys):
 
 def test_code_that_breaks_the_recorder_gets_a_reason_and_nobody_else_does(first):
     exercises = [one for one in functions_of(first) if one.function == "analogy"]
-    with sandboxes(first) as pool:
-        with pool.open_student([Cell(None, GARBAGE), recorder_cell()]) as student:
-            sources = {exercises[0].id: GARBAGE}
-            asked = ask_all(exercises, student, sources, draws(exercises, "a", b"s"), {})
+    with (
+        sandboxes(first) as pool,
+        pool.open_student([Cell(None, GARBAGE), recorder_cell()]) as student,
+    ):
+        sources = {exercises[0].id: GARBAGE}
+        asked = ask_all(exercises, student, sources, draws(exercises, "a", b"s"), {})
     assert [one.questions for one in asked] == [()] and asked[0].reason
 
 

@@ -178,7 +178,7 @@ def test_a_sampled_choice_can_be_any_and_its_parameters_are_followed(pairs):
     assert set(chosen()) == set(range(len(CHOICES)))
     first = {choice[0] for choice in CHOICES}
     kept = CHOICES[-1][0]
-    away = {token: -1e9 for token in first - {kept}}
+    away = dict.fromkeys(first - {kept}, -1e9)
     assert {CHOICES[place][0] for place in chosen(logit_bias=away)} == {kept}
     assert set(chosen(top_k=1)) == set(chosen(top_p=1e-6)) == {choose(model, [3], CHOICES, 1)}
 

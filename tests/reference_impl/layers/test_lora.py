@@ -32,7 +32,7 @@ class Small(nn.Module):
         self.output = nn.Linear(7, 3)
 
     def forward(self, x):
-        return self.output((self.first["query"](x).tanh() * self.first["value"](x)))
+        return self.output(self.first["query"](x).tanh() * self.first["value"](x))
 
 
 @pytest.fixture

@@ -280,7 +280,7 @@ def test_truncation_and_padding_of_the_file_hold_unless_told_otherwise(side, str
     )
     long, short = "the bank lends " * 3, "a"
     pairs = [
-        ("only_second" == strategy and short or long, "only_first" == strategy and short or long),
+        (strategy == "only_second" and short or long, strategy == "only_first" and short or long),
         ("a", "b c"),
     ]
     for first, second in pairs:

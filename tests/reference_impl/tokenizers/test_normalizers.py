@@ -86,7 +86,7 @@ def test_aligned_gives_the_text_with_one_origin_a_character(text):
     assert normalized == ours(text)
     assert len(origins) == len(normalized)
     assert origins == sorted(origins)
-    rebuilt = {i: "" for i in range(len(text))}
+    rebuilt = dict.fromkeys(range(len(text)), "")
     for character, origin in zip(normalized, origins):
         rebuilt[origin] += character
     assert [rebuilt[i] for i in range(len(text))] == [ours(c) for c in text]

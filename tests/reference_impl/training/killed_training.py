@@ -107,10 +107,8 @@ def main():
         left = len(list((folder / "checkpoints").glob("step-*")))
         assert in_own_process(lambda: trained(folder)) == 0, name
         print(
-            (
-                f"{name}, {left} left, "
-                f"{'same' if state(folder) == state(root / 'whole') else 'different'}"
-            )
+            f"{name}, {left} left, "
+            f"{'same' if state(folder) == state(root / 'whole') else 'different'}"
         )
 
 

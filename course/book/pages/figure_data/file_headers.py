@@ -34,16 +34,6 @@ def safetensors_file(
     for name in names:
         entry = header[name]
         start, end = (8 + length + place for place in entry["data_offsets"])
-        width = np.dtype(WIDTHS[entry["dtype"]])
-        raw = np.fromfile(path, np.uint8, SHOWN * width.itemsize, offset=start).reshape(SHOWN, -1)
-        first = [
-            {
-                "bytes": _hex(one),
-                "label": f"number {n}",
-                "value": f"{float(one.copy().view(width)[0]):.4g}",
-            }
-            for n, one in enumerate(raw)
-        ]
         tensors.append(
             {
                 "name": name,
@@ -53,7 +43,7 @@ def safetensors_file(
                 "start": start,
                 "end": end,
                 "entry": f"{json.dumps(name)}: {json.dumps(entry)}",
-                "first": first,
+                "first": _first_numbers(path, start, entry["dtype"]),
             }
         )
     return {
@@ -64,6 +54,20 @@ def safetensors_file(
         "count": len(header),
         "tensors": sorted(tensors, key=lambda tensor: tensor["start"]),
     }
+
+
+def _first_numbers(path: Path, start: int, dtype: str) -> list[dict[str, str]]:
+    """The first SHOWN numbers of a tensor, each with its bytes."""
+    width = np.dtype(WIDTHS[dtype])
+    raw = np.fromfile(path, np.uint8, SHOWN * width.itemsize, offset=start).reshape(SHOWN, -1)
+    return [
+        {
+            "bytes": _hex(one),
+            "label": f"number {n}",
+            "value": f"{float(one.copy().view(width)[0]):.4g}",
+        }
+        for n, one in enumerate(raw)
+    ]
 
 
 def gguf_file(

@@ -1,6 +1,6 @@
 """The figure `glass-gpu`: one launch of a kernel, access by access.
 
-    from course.book.pages.glass_gpu import glass_gpu
+    from course.book.pages.figure_data.glass_gpu import glass_gpu
     glass_gpu({"yours": lambda: add(x, y, out, 4)})
 
 It works in a notebook and on a page, with a student's kernel or one of ours: the harness of the

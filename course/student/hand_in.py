@@ -28,8 +28,8 @@ from autograder.grading.notebook.parse import (
     source_of,
 )
 from autograder.grading.seeds import Seeds
-from course.at_home import AtHome
 from course.own_notebook import given_to
+from course.student.at_home import AtHome
 
 YOU = "you"
 

@@ -43,19 +43,18 @@ def blanked(
             by_model = {}
             for key, model in kept.items():
                 shares = model.model(ids)[0, shift + places].double().softmax(-1)  # (blanks, V)
-                best = shares.topk(most)
                 by_model[key] = [
-                    {
-                        "truth": round(float(row[id]), 6),
-                        "best": [
-                            [tokenizer.decode([i]), round(v, 6)]
-                            for i, v in zip(indices, values, strict=True)
-                        ],
-                    }
-                    for row, id, indices, values in zip(
-                        shares, truth, best.indices.tolist(), best.values.tolist(), strict=True
-                    )
+                    {"truth": round(float(row[id]), 6), "best": _likeliest(row, tokenizer, most)}
+                    for row, id in zip(shares, truth, strict=True)
                 ]
             by_shift[str(shift)] = by_model
         found.append({"text": line, "blanks": list(blanks), "found": by_shift})
     return found
+
+
+def _likeliest(shares: torch.Tensor, tokenizer: Any, most: int) -> list[list[Any]]:
+    best = shares.topk(most)
+    return [
+        [tokenizer.decode([id]), round(share, 6)]
+        for id, share in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""The data of single figures, computed when a page is built."""

@@ -1,0 +1,1 @@
+"""What students do with their own work before they hand it in."""
