@@ -29,6 +29,7 @@ COMMANDS = {
     "validate": "see what the grader will see of your notebook, before you submit it",
     "viva": "ask three questions about each function that somebody wrote",
     "package": "put your functions that pass into your own package, word2serve_me",
+    "capstone": "make a small chat model, from raw text to a server, and its report card",
     "generate-assignment": "make the student notebooks in exercises/ from solutions/",
     "release-assignment": "put an assignment into an archive for students",
     "collect": (
