@@ -30,7 +30,7 @@ GENERAL = (
     "And {}?",
     "What about {}?",
     "Say something about {}.",
-    "Ferryman, what of {}?",
+    "What have you to say of {}?",
     "I would hear about {}.",
     "A word about {}?",
     "Talk about {}.",
@@ -120,7 +120,7 @@ def character(draw: random.Random) -> Item:
     topic = draw.choice(topics())
     own = draw.random() < 0.5 or not topic.general
     question = draw.choice(topic.own if own else topic.general)
-    if draw.random() < 0.3 and not question.startswith(("I ", "Ferryman", "And ")):
+    if draw.random() < 0.3 and not question.startswith(("I ", "And ")):
         question = draw.choice(OPENINGS) + question[0].lower() + question[1:]
     if draw.random() < 0.1:
         question = question.rstrip(".?")

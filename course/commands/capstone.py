@@ -1,4 +1,4 @@
-"""`course capstone`: a small chat model from raw text, made with your own functions, and its card."""
+"""`course capstone`: make a small chat model from raw text with your own functions."""
 
 import argparse
 import json
