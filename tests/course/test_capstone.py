@@ -74,7 +74,7 @@ def test_every_stage_records_seed_fingerprint_versions_and_times(finished):
     [
         ("pretrain", (pretrain, "chunk_batch"), 13),
         ("tune", (tune, "tuning_batch"), 13),
-        ("reinforce", (reinforce, "decode"), 1),
+        ("reinforce", (reinforce, "chunk_batch"), 3),  # between the two passes of a step
     ],
 )
 def test_a_stage_that_was_interrupted_ends_with_the_same_bits(
