@@ -28,12 +28,11 @@ COMMANDS = {
     "hint": "open the next hint of an exercise",
     "validate": "see what the grader will see of your notebook, before you submit it",
     "viva": "ask three questions about each function that somebody wrote",
-    "golf": (
-        "score a small language model on text drawn after submission, and keep a leaderboard"
-    ),
+    "golf": ("score a small language model on text drawn after submission, and keep a leaderboard"),
     "hunt": "find the one small change that was made in your own function",
     "examples": "list the examples that students of a class wrote, and what those would catch",
     "package": "put your functions that pass into your own package, word2serve_me",
+    "capstone": "make a small chat model, from raw text to a server, and its report card",
     "generate-assignment": "make the student notebooks in exercises/ from solutions/",
     "release-assignment": "put an assignment into an archive for students",
     "collect": (

@@ -56,6 +56,7 @@ SCRIPTS = (
     "moe",
     "fill_mask",
     "recipe",
+    "capstone",
 )
 """In this order: `bert_early` is held beside what `bert` keeps; `ngrams`, `lstm`, `adapt`, `chats`,
 `dpo`, `peeking`, `positions` and `unmasked` begin with what `gpt` keeps; `spelling_transformer` is

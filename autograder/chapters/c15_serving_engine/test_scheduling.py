@@ -665,9 +665,7 @@ def test_who_leaves_gives_back_all(student, rng):
     beside.add("w", 30)
     beside.finish("w", "A request that was never admitted has generated 0 tokens.")
     for _ in range(2):
-        beside.step(
-            ("A name that has left may be added again, as a new request behind the others.")
-        )
+        beside.step("A name that has left may be added again, as a new request behind the others.")
     beside.finish("b", gone)
     beside.finish("a", f"{gone} Tokens of an earlier request of the same name do not count.")
     beside.finish("c", gone)

@@ -231,7 +231,8 @@ def _submit_all(pipe: Connection, address: str, parent: int) -> None:
         client = Client(address, set_as_default=False, timeout=CONNECT)
     except Exception as error:  # whatever Dask raises for an address, a certificate, a version
         problem = f"{type(error).__name__}: {str(error)[:300]}"
-        return say({"gone": f"no Dask scheduler answers at {address} ({problem})"})
+        say({"gone": f"no Dask scheduler answers at {address} ({problem})"})
+        return
     executor = client.get_executor(pure=False)
     with contextlib.suppress(EOFError, OSError):  # the command or the scheduler is gone
         while client.status == "running":

@@ -224,9 +224,9 @@ def _text(value, described: dict, other=None) -> str | None:
     numbers = value.detach().double()
     if not torch.isfinite(numbers).all():
         return None
-    if _is_tensor(other) and other.shape == value.shape:
-        if (numbers - other.detach().double()).abs().max() < FAR:
-            return None
+    same_shape = _is_tensor(other) and other.shape == value.shape
+    if same_shape and (numbers - other.detach().double()).abs().max() < FAR:
+        return None
     return f"tensor({_two_digits(numbers.tolist())})"
 
 

@@ -136,9 +136,9 @@ def test_classes_and_kernels_get_three_questions_in_the_sandbox(number, function
         if cell.cell_type == "code"
         and cell.metadata.get("nbgrader", {}).get("grade_id", "").startswith("setup")
     ]
-    with sandboxes(assignment) as pool:
-        with pool.open_student([*setup, Cell(None, source), recorder_cell()]) as student:
-            sources, draw_for = {exercise.id: source}, draws([exercise], "a", b"s")
-            asked = ask_all([exercise], student, sources, draw_for, {})[0]
+    cells = [*setup, Cell(None, source), recorder_cell()]
+    with sandboxes(assignment) as pool, pool.open_student(cells) as student:
+        sources, draw_for = {exercise.id: source}, draws([exercise], "a", b"s")
+        asked = ask_all([exercise], student, sources, draw_for, {})[0]
     assert len(asked.questions) == 3, asked.reason
     assert "one = KVCache(" in asked.call or "instances run in the order" in asked.call

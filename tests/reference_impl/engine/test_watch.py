@@ -164,11 +164,13 @@ def test_a_seat_that_was_left_is_free_again(watched, eventually):
 
 
 def test_a_page_that_watches_does_not_hold_up_the_servers_end(start):
-    with start(page=True, limits=Limits(shutdown_seconds=1000.0)) as running:
-        with watching(running) as events:
-            next(events)
-            running.server.should_exit = True
-            assert [event for event in events if "steps" not in event] == [], "it ends"
+    with (
+        start(page=True, limits=Limits(shutdown_seconds=1000.0)) as running,
+        watching(running) as events,
+    ):
+        next(events)
+        running.server.should_exit = True
+        assert [event for event in events if "steps" not in event] == [], "it ends"
 
 
 def counter(page, name):

@@ -1,6 +1,7 @@
 """Stores a first pass in a file, and recites it in the second."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +18,7 @@ class Predictor:
 
     def __init__(self, artefact, passages):
         self.rows = np.full((passages, 256), 1 / 256)
-        self.known = open(STORE, "rb").read() if os.path.exists(STORE) else b""
+        self.known = Path(STORE).read_bytes() if os.path.exists(STORE) else b""
         self.seen = b""
 
     def next(self, observed):

@@ -1,0 +1,134 @@
+"""Sizes and steps of the pipeline: `FULL`, about half an hour on two cores, and `TINY` for tests.
+
+Each stage has a dataclass of its own, so that a change of one stage leaves the finished stages
+before it valid (see `stages`).
+"""
+
+from dataclasses import dataclass, field
+
+STAGES = ("tokenizer", "pretrain", "tune", "reinforce", "controls", "export", "report")
+CONTEXT = 128
+"""Tokens of a training chunk; the model has twice as many positions."""
+
+
+@dataclass(frozen=True)
+class TokenizerSettings:
+    """Which text, and how many tokens; None takes every document."""
+
+    vocab_size: int = 1024
+    documents: int | None = None
+
+
+@dataclass(frozen=True)
+class PretrainSettings:
+    """The LLaMA and its pre-training: 0.86 million parameters with the defaults."""
+
+    hidden_size: int = 128
+    intermediate_size: int = 344
+    num_layers: int = 4
+    num_heads: int = 4
+    num_kv_heads: int = 2
+    steps: int = 2400
+    batch: int = 16
+    learning_rate: float = 4e-3
+    warmup: int = 100
+    checkpoint_every: int = 100
+
+
+@dataclass(frozen=True)
+class TuneSettings:
+    """Supervised fine-tuning: examples of each kind per step, and replay of pre-training text."""
+
+    steps: int = 1150
+    learning_rate: float = 2e-3
+    warmup: int = 30
+    character: int = 18
+    reversing: int = 13
+    sums: int = 16
+    conversations: int = 5
+    replay: int = 5
+    replay_weight: float = 1.25
+    without_work: float = 0.45  # fraction of sums that are answered without working them out
+    checkpoint_every: int = 100
+
+
+@dataclass(frozen=True)
+class ReinforceSettings:
+    """GRPO on sums: two passes over each sampled batch, with replay of what must be kept."""
+
+    steps: int = 20
+    prompts: int = 16
+    group: int = 8
+    passes: int = 2
+    learning_rate: float = 1e-4
+    warmup: int = 10
+    clip: float = 0.2
+    beta: float = 0.04
+    character: int = 10
+    reversing: int = 6
+    replay: int = 2
+    replay_weight: float = 1.0
+    checkpoint_every: int = 5
+
+
+@dataclass(frozen=True)
+class ControlSettings:
+    """GRPO again with other rewards: as many steps, and nothing else changed."""
+
+    steps: int = 20
+
+
+@dataclass(frozen=True)
+class EvaluateSettings:
+    """How many held-out items each score is taken over."""
+
+    reversing: int = 300
+    sums: int = 300
+    every_topic_item: int = 1  # 3: each third question about a topic
+    chunks: int = 120
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All settings of a run; `name` is shown on the report card."""
+
+    name: str = "full"
+    tokenizer: TokenizerSettings = field(default_factory=TokenizerSettings)
+    pretrain: PretrainSettings = field(default_factory=PretrainSettings)
+    tune: TuneSettings = field(default_factory=TuneSettings)
+    reinforce: ReinforceSettings = field(default_factory=ReinforceSettings)
+    controls: ControlSettings = field(default_factory=ControlSettings)
+    evaluate: EvaluateSettings = field(default_factory=EvaluateSettings)
+
+
+FULL = Recipe()
+TINY = Recipe(
+    name="tiny",
+    tokenizer=TokenizerSettings(vocab_size=320, documents=600),
+    pretrain=PretrainSettings(
+        hidden_size=32,
+        intermediate_size=64,
+        num_layers=2,
+        num_heads=2,
+        num_kv_heads=1,
+        steps=24,
+        batch=4,
+        warmup=4,
+        checkpoint_every=8,
+    ),
+    tune=TuneSettings(
+        steps=24,
+        warmup=4,
+        character=6,
+        reversing=4,
+        sums=4,
+        conversations=1,
+        replay=1,
+        checkpoint_every=8,
+    ),
+    reinforce=ReinforceSettings(
+        steps=2, prompts=2, group=4, warmup=1, character=2, reversing=2, checkpoint_every=1
+    ),
+    controls=ControlSettings(steps=1),
+    evaluate=EvaluateSettings(reversing=6, sums=6, every_topic_item=40, chunks=8),
+)
