@@ -974,7 +974,7 @@ if ready(flash_forward, needs=["smollm2"]):
 # %% nbgrader={"grade": false, "grade_id": "real-glass", "locked": true, "schema_version": 3, "solution": false, "task": false}
 from IPython.display import display
 
-from course.book.pages.glass_gpu import glass_gpu
+from course.book.pages.figure_data.glass_gpu import glass_gpu
 
 if ready(add, softmax):
     x, out = torch.randn(3, 10), torch.zeros(3, 10)

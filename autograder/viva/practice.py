@@ -7,7 +7,7 @@ import sys
 
 from autograder.checks.protocol import EXERCISES, Exercise, LocalStudent, load_checks
 from autograder.checks.rubric import page_in_words
-from autograder.checks.student.timeout import Limited
+from autograder.checks.student.timeout import TimedStudent
 from autograder.common.errors import CourseError
 from autograder.grading.assignment import load_assignment
 from autograder.viva.ask import Asked, ask_all, draws, handed_out_of, recorder_cell
@@ -51,7 +51,7 @@ def _asked(exercise: Exercise, namespace: dict, seed: str) -> Asked:
         handed_out = handed_out_of(load_assignment(exercise.id.partition(".")[0]))
     except (OSError, CourseError):  # a package for students: then all lines count as theirs
         handed_out = {}
-    student = Limited(LocalStudent(names))
+    student = TimedStudent(LocalStudent(names))
     draw_for = draws([exercise], seed, b"practice")
     try:
         asked = ask_all([exercise], student, {exercise.id: source}, draw_for, handed_out)[0]

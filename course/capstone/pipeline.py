@@ -5,7 +5,8 @@ import time
 
 import torch
 
-from course.capstone import evaluate, export, pretrain, reinforce, report_card, tokenizer, tune
+from course.capstone import export, pretrain, reinforce, tokenizer, tune
+from course.capstone.report import evaluate, report_card
 from course.capstone.settings import FULL, STAGES
 from course.capstone.stages import Clock, Run
 from reference_impl.objectives.causal_lm import causal_lm

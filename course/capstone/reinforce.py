@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from course.capstone import tasks
-from course.capstone.decode import decode, text_of
 from course.capstone.pretrain import chunk_batch, held_out_bits, make_model
+from course.capstone.report.decode import decode, text_of
 from course.capstone.stages import Clock, Run
 from course.capstone.tokenizer import END, load_text
 from course.capstone.tune import Examples, part_of, prefixed

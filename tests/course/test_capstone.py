@@ -10,8 +10,9 @@ import tokenizers
 import torch
 import transformers
 
-from course.capstone import evaluate, export, pretrain, reinforce, report_card, serving, tune
+from course.capstone import export, pretrain, reinforce, tune
 from course.capstone.parts import Parts
+from course.capstone.report import evaluate, report_card, serving
 from course.capstone.settings import CONTEXT, FULL, STAGES, TINY
 from course.capstone.stages import Run
 from course.capstone.tokenizer import load_text, load_tokenizer

@@ -4,8 +4,8 @@ import random
 import re
 
 from course.capstone import tasks
-from course.capstone.evaluate import wilson
 from course.capstone.reinforce import right_number, short_number
+from course.capstone.report.evaluate import wilson
 
 DRAWS = 3000
 

@@ -9,7 +9,8 @@ from autograder.authoring.solution_sources import reference_sources
 from autograder.classroom.gradebook.course import CONFIG_FILE, CONFIG_TEXT
 from autograder.classroom.reports.examples_column import examples_column
 from autograder.grading.assignment import course_secret, load_assignment
-from autograder.grading.grade import Verdict, save_verdict
+from autograder.grading.grade import Verdict
+from autograder.grading.results_store import save_verdict
 from course.cli import main
 
 IMPORT = "from autograder.examples import examples\n"

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from course import extras
-from course.capstone.evaluate import Scorer
 from course.capstone.export import EXPORTED
 from course.capstone.pretrain import make_model
+from course.capstone.report.evaluate import Scorer
 from course.capstone.settings import STAGES
 from course.capstone.stages import Clock, Run
 from reference_impl.corpora.cache import write_json, written_whole
@@ -88,7 +88,7 @@ def _through_the_api(run: Run) -> tuple[dict, dict | None]:
     """The same questions to each stage's model over HTTP, and the speed of the last one."""
     if not extras.is_there("serve"):
         return {"missing": extras.how_to_install("serve")}, None
-    from course.capstone import serving  # fastapi and uvicorn come with an extra
+    from course.capstone.report import serving  # fastapi and uvicorn come with an extra
 
     said = {}
     for stage, name in EXPORTED.items():

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from torch import nn
 
 from course.capstone import reinforce, tasks
-from course.capstone.decode import decode, text_of
 from course.capstone.pretrain import held_out_bits
+from course.capstone.report.decode import decode, text_of
 from course.capstone.stages import Clock, Run
 from course.capstone.tokenizer import END, load_text
 from course.capstone.tune import Examples, Exchange
