@@ -699,7 +699,7 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 # <details><summary>Fine print</summary>
 #
 # - `pieces` is a list of 1 to 300 bytes objects of 0 to 100 bytes; `stop` is a list of 0 to 10 texts of at most 100 characters, which do not change later; `id` is a valid index; at most 1000 tokens are added.
-# - All bytes together are UTF-8, except where an answer ends inside a character. No piece and no stop string contains `"\ufffd"` itself. `finish` is called at most once, and nothing is added after it.
+# - All bytes together are UTF-8, except where an answer ends inside a character. No piece contains `"\ufffd"` itself; a stop string may. `finish` is called at most once, and nothing is added after it.
 #
 # </details>
 
@@ -863,7 +863,7 @@ if stream is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_load-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. A test for a benchmark report
 #
-# **Why.** A latency report is a program too. Six mistakes make a slow server look fast, and each of them has been published.
+# **Why.** A latency report is a program too. Its mistakes can make a slow server look fast, and no error shows them.
 #
 # **Difficulty** 3 of 5 · **Time** 18 minutes · **Points** 5 · **Paper** Dean and Barroso (2013), for tail latency; Tene (2013), "How NOT to measure latency", for what a waiting client does not see
 #
@@ -886,8 +886,8 @@ if stream is not None:
 #
 # | group | points | faults |
 # | --- | --- | --- |
-# | clock | 1.5 | `"sent"` instead of `"due"`, in the first or the third number, or to choose the requests that count |
-# | tail | 1.5 | the mean, the median, the largest or the 90th percentile instead of the 95th; the number rounded down, or one too far; failed requests left out |
+# | clock | 1.5 | `"sent"` instead of `"due"`, in the first or the third number, or to choose the requests that count; 0 or NaN for all three numbers |
+# | tail | 1.5 | the mean, the median, the largest or the 90th percentile instead of the 95th; the number rounded down, or one too far; failed requests left out, or counted as 0 |
 # | tokens | 2 | TPOT from `"due"`, divided by all tokens, or over all tokens of all requests together; requests of one token counted as 0; padding counted; warm-up counted, in any of the three numbers, or only the request due exactly at `begin` left out |
 #
 # **By hand.** One request, due at 1, sent at 3, first token at 4, last at 6, 5 tokens, 8 positions, and `begin` = 0: a TTFT of 3.0 s, a TPOT of 2 / 4 = 0.5 s, 5 / 5 = 1.0 tokens per second. A report that measures from `"sent"` gives a TTFT of 1.0 s.
@@ -928,7 +928,7 @@ if stream is not None:
 # <details><summary>Fine print</summary>
 #
 # - Allowed are logs of 1 to 200 requests in any order, at least one of them due at `begin` or later, times from 0 to 10,000 that are multiples of 1/8, `due` ≤ `sent` < `first` ≤ `last`, `first` < `last` where there are two tokens or more, 1 to 1000 tokens, at most 5000 positions. Some correct candidates return numpy floats.
-# - Every fault shows, by more than 1 in 1000 of a number, somewhere in logs of this kind: 1 to 60 requests count, some others are warm-up; their `due` differ; all are sent late, by more than a second; answers of 1 to 30 tokens, with times between tokens that differ from request to request; more positions than tokens; none, some or all failed. A fault may show only where some failed, or only where none did.
+# - Every fault shows, by more than 1 in 1000 of a number, somewhere in logs of this kind: 1 to 60 requests count, some others are warm-up, some of these sent only after `begin`; their `due` differ; all are sent late, by more than a second; answers of 1 to 30 tokens, with times between tokens that differ from request to request; more positions than tokens; none, some or all failed. A fault may show only where some failed, or only where none did.
 # - An exception other than `AssertionError` means that your test is broken, and earns nothing. Returning False instead of a failing `assert` costs a fifth, once.
 # - Call the candidate at most three hundred times; one run may take five seconds. No candidate raises on an allowed call, changes the log, or returns other keys, or types that are not numbers.
 #

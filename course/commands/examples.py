@@ -12,7 +12,7 @@ Examples are cells that a student added: `from autograder.examples import exampl
 They are read in the sandbox from the graded notebooks. An example that does not hold catches
 nothing. `course report` then has a column of them. Whether they were written before the code cannot
 be seen, and nothing enters the gradebook.
-Exit codes: 0 listed, 1 some student's examples could not be judged, 2 could not run."""
+Exit codes: 0 listed, 1 some student's examples could not be run, 2 could not run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,5 +70,5 @@ def _lines(rows: list, without: int, troubles: dict) -> list[str]:
             f"{one.holding} of {one.examples} hold, catch {one.caught} of {one.mistakes} mistakes"
         )
         found.append(f"{one.student:<16} {one.exercise:<24} {said}; {points}")
-    found += [f"{student:<16} not judged: {why}" for student, why in troubles.items()]
+    found += [f"{student:<16} not run: {why}" for student, why in troubles.items()]
     return [*found, f"{without} students without examples"]

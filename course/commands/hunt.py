@@ -42,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=None, metavar="N", help="a certain hunt (default: a new one)"
     )
     parser.add_argument(
-        "--answer", type=Path, default=None, metavar="FILE", help="judge an answer, as JSON"
+        "--answer", type=Path, default=None, metavar="FILE", help="grade an answer, as JSON"
     )
     parser.add_argument("--statistics", action="store_true", help="print how your hunts went")
-    parser.add_argument("--json", action="store_true", help="print the hunt or judgement as JSON")
+    parser.add_argument("--json", action="store_true", help="print the hunt or the result as JSON")
     parser.epilog = EPILOG
 
 

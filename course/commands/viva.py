@@ -15,7 +15,7 @@ for each student whose functions earned full points, the key, and answers.csv to
 Then `course viva 01 --record` puts the points into the gradebook as the assignment viva-01 and
 names who answers at chance level (exact binomial test, one-sided, p > 0.05, at least 6 questions).
 It can show that somebody does not follow code that earned full points. It cannot show who wrote it:
-wrong answers are a reason to talk, never a verdict, and right ones come with study, too.
+wrong answers are a reason to talk, never proof, and right ones come with study, too.
 Exit codes: 0 there are questions, 1 for some functions or students there are none, 2 could not
 run."""
 

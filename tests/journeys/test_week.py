@@ -33,6 +33,7 @@ from autograder.classroom.gradebook.course import (
 )
 from autograder.common.safe_names import safe_name
 from autograder.grading.assignment import load_assignment
+from tests.autograder.grading import stored
 
 pytestmark = pytest.mark.sandbox
 QUICK = {
@@ -336,8 +337,8 @@ def room(request, tmp_path_factory):
             code=1,
         )
         by_hand(room, week)
-        record = room.root / "verdicts" / week.name / f"{week.keys[0]}.json"
-        record.write_bytes(record.read_bytes()[:1000])
+        record = stored.records(room.root, week.name)[week.keys[0]]
+        stored.write_record(room.root, week.name, week.keys[0], record[:1000])
         said = room.course("regrade", week.number, "--apply")
         [change] = [line for line in said.splitlines() if line.startswith("changes ")]
         assert "affected   1 verdicts" in said and "the record could not be read" in change
@@ -398,9 +399,7 @@ def test_what_was_left_out_and_which_cell_counted_is_named_in_report_and_page(ro
 
 def test_the_better_of_two_hand_ins_counts_and_lateness_stands_beside_the_points(room):
     for week in room.weeks:
-        verdict = json.loads(
-            (room.root / "verdicts" / week.name / f"{week.keys[8]}.json").read_text()
-        )
+        verdict = json.loads(stored.records(room.root, week.name)[week.keys[8]])
         assert [row["counts"] for row in verdict["hand_ins"]] == (
             [] if week.form == "canvas" else [True, False]
         )

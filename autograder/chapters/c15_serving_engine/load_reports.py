@@ -241,33 +241,31 @@ PROBES: dict[str, Report] = {
         "...` says nothing. `math.isclose` and `assert difference < ...` notice it."
     ): (not_a_number),
     (
-        "Your test never has a log in which a request failed, or does not look at the first number "
-        "there."
+        "Your test never has a log with a failed request, or does not check `first_p95` there."
     ): making(failed="zero"),
     "Your test does not look at `first_p95`.": making(tail="median", start="sent"),
     "Your test does not look at `per_token`.": making(gap="due"),
     "Your test does not look at `per_second`.": making(counted="places", since="sent"),
-    "Your test has no request of warm-up, due before `begin`.": making(
+    "Your test has no warm-up request, due before `begin`.": making(
         warm=("first_p95", "per_token", "per_second")
     ),
 }
 MISTAKEN: dict[str, Report] = {
-    "It wants times from when the request was sent: they begin when it was due.": making(
+    "It measures TTFT and throughput from `sent`: both start at `due`.": making(
         start="sent", since="sent"
     ),
-    ("It wants the TTFT from when the request was sent: it begins when it was due."): making(
-        start="sent"
-    ),
-    "It leaves failed requests out of the order of times: they took for ever.": making(
+    ("It measures TTFT from `sent`: it starts at `due`."): making(start="sent"),
+    "It leaves failed requests out of the percentile: their TTFT is infinity.": making(
         failed="dropped"
     ),
     "It rounds 0.95 n down: it is rounded up.": making(tail="down"),
     (
-        "It adds all times and all tokens up for the time of a further token: each request counts "
-        "once."
+        "It averages TPOT over all tokens of all requests together: each request counts once."
     ): making(gap="pooled"),
-    "It counts the request's first token into the time of a further token.": making(gap="all"),
-    "It lets requests of warm-up count.": making(warm=("first_p95", "per_token", "per_second")),
+    "It divides TPOT by all tokens: the first one does not count.": making(gap="all"),
+    "It counts warm-up requests: only those due at `begin` or later count.": making(
+        warm=("first_p95", "per_token", "per_second")
+    ),
     "It leaves out the request that is due exactly at `begin`: it counts.": making(strict=True),
-    "It counts padding: `tokens` came, and not `places`.": making(counted="places"),
+    "It counts padding: throughput adds up `tokens`, not `places`.": making(counted="places"),
 }

@@ -71,35 +71,35 @@ _prepare(
     "lengths-before",
     "lengths and borders",
     3,
-    "`lengths` omits this step's tokens. They are in the cache after it.",
+    "Your `lengths` omits this step's tokens. They are in the cache after it.",
     length=lambda one: one["computed"],
 )
 _prepare(
     "lengths-of-all-ids",
     "lengths and borders",
     3,
-    "`lengths` counts all ids of the request. It counts only those cached after this step.",
+    "Your `lengths` counts all ids of the request. Count only those cached after this step.",
     length=lambda one: len(one["ids"]),
 )
 _prepare(
     "lengths-of-the-step",
     "lengths and borders",
     3,
-    "`lengths` counts this step's tokens only. Those computed before are in the cache too.",
+    "Your `lengths` counts this step's tokens only. Those computed before are in the cache too.",
     length=lambda one: one["count"],
 )
 _prepare(
     "no-leading-zero",
     "lengths and borders",
     3,
-    "`cu_seqlens` lacks the 0 at its start.",
+    "Your `cu_seqlens` lacks the 0 at its start.",
     ends=lambda counts: torch.tensor(counts).cumsum(0).tolist(),
 )
 _prepare(
     "counts-for-ends",
     "batch order",
     2,
-    "`cu_seqlens` has the counts. It needs their cumulative sums.",
+    "Your `cu_seqlens` has the counts. It needs their cumulative sums.",
     ends=lambda counts: [0, *counts],
 )
 _prepare(

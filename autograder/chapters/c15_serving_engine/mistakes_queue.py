@@ -114,7 +114,7 @@ class ItselfBack(Right):
     caught_by="preemption",
     loses=3,
     misconception=(
-        "A preempted request loses its generated tokens. It keeps them and gives up only its"
+        "Your preempted request loses its generated tokens. It keeps them and gives up only its"
         " blocks."
     ),
 )
@@ -129,7 +129,7 @@ class SaidLost(Right):
     caught_by="preemption",
     loses=3,
     misconception=(
-        "A readmitted request computes only its prompt. Its generated tokens must be"
+        "Your readmitted request computes only its prompt. Its generated tokens must be"
         " recomputed as well."
     ),
 )
@@ -216,7 +216,7 @@ class RoundedDown(Right):
     "abort-leaks",
     caught_by="finish and abort",
     loses=2,
-    misconception="`abort` removes the name but does not free its blocks.",
+    misconception="Your `abort` removes the name but does not free its blocks.",
 )
 class Leaks(Right):
     def abort(self, name):
@@ -233,7 +233,7 @@ class Leaks(Right):
     "aborted-runs-on",
     caught_by="finish and abort",
     loses=2,
-    misconception="`abort` does nothing for a waiting request. It should leave the queue.",
+    misconception="Your `abort` ignores a waiting request. Remove it from the queue.",
 )
 class RunsOn(Right):
     def abort(self, name):
@@ -250,7 +250,7 @@ class RunsOn(Right):
     caught_by="finish and abort",
     loses=1,
     misconception=(
-        "`abort` raises for an unknown name. Its request may have finished just before."
+        "Your `abort` raises for an unknown name. Its request may have finished just before."
     ),
 )
 class UnknownRaises(Right):
@@ -263,9 +263,7 @@ class UnknownRaises(Right):
     "twice-is-replaced",
     caught_by="finish and abort",
     loses=1,
-    misconception=(
-        "`add` replaces a name that is waiting or running. It should raise a ValueError."
-    ),
+    misconception=("Your `add` replaces a name that is waiting or running. Raise a ValueError."),
 )
 class Replaced(Right):
     def add(self, name, prompt):
@@ -278,7 +276,7 @@ class Replaced(Right):
     caught_by="finish and abort",
     loses=4,
     misconception=(
-        "`finish` counts the prompt as well. It returns the number of generated tokens."
+        "Your `finish` counts the prompt as well. Return the number of generated tokens only."
     ),
 )
 class AllTokens(Right):
@@ -326,7 +324,7 @@ class OneAStep(Right):
     loses=8,
     remembers=True,
     misconception=(
-        "All queues share one set of requests, an attribute of the class. Each object needs"
+        "Your queues share one set of requests, such as an attribute of the class. Each needs"
         " its own."
     ),
 )

@@ -29,7 +29,7 @@ def _counted(answers, slots, **instead):
     caught_by="static",
     loses=1.5,
     misconception=(
-        "A static batch takes the sum of its answers. They run in parallel: it takes as many"
+        "You add up the answers of a static batch. They run in parallel: it takes as many"
         " steps as the longest."
     ),
 )
@@ -43,7 +43,7 @@ def _(answers, slots):
     caught_by="static",
     loses=1,
     misconception=(
-        "Each static batch takes as long as the longest answer of the whole list. Only its own"
+        "You take the longest answer of the whole list for each static batch. Only its own"
         " answers count."
     ),
 )
@@ -193,7 +193,7 @@ def _(answers, slots):
     caught_by="wait",
     loses=0.5,
     misconception=(
-        "`wait` counts to the last request's last token. It counts the steps before its first"
+        "Your `wait` counts to the last request's last token. Count the steps before its first"
         " token."
     ),
 )
@@ -208,7 +208,7 @@ def _(answers, slots):
     caught_by="wait",
     loses=0.5,
     misconception=(
-        "`wait` includes the step of the first token. It counts only the steps before it."
+        "Your `wait` includes the step of the first token. Count only the steps before it."
     ),
 )
 def _(answers, slots):
@@ -355,7 +355,7 @@ _plan(
     "no-pieces-for-new-ones",
     "admission",
     5,
-    "An admitted request gets all its tokens. It gets at most what is left of the budget.",
+    "You give an admitted request all its tokens. It gets at most what is left of the budget.",
     admitted_all=True,
 )
 _plan(
@@ -420,14 +420,14 @@ _plan(
     "budget-for-nothing",
     "blocks",
     2,
-    "A request that finds no block still uses budget. What it does not compute costs nothing.",
+    "You charge budget to a request that finds no block. What it does not compute costs nothing.",
     spend_stalled=True,
 )
 _plan(
     "reading-takes-blocks",
     "blocks",
     3.5,
-    "Running prefills take new blocks. They hold blocks for all their tokens already.",
+    "Your running prefills take new blocks. They hold blocks for all their tokens already.",
     reads_take=True,
 )
 

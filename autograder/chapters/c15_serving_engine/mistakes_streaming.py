@@ -70,10 +70,7 @@ class NothingHeld(Right):
     "length-of-the-longest",
     "plain text",
     6,
-    (
-        "You always hold back as many characters as the longest stop string has. Hold back only"
-        " a suffix that starts one."
-    ),
+    ("You always hold back a fixed number of characters. Hold back only a suffix that starts one."),
 )
 class LongestHeld(Right):
     def kept(self, text):
@@ -246,7 +243,7 @@ class WholeTokenHeld(Right):
     "end-unflushed",
     "finish",
     0.5,
-    "`finish` returns nothing. It should return what was held back.",
+    "Your `finish` returns nothing. Return what was held back.",
 )
 class Unflushed(Right):
     def finish(self):
@@ -257,7 +254,7 @@ class Unflushed(Right):
     "end-without-the-half-letter",
     "finish",
     0.5,
-    "`finish` drops an incomplete character. One replacement character stands for it.",
+    "Your `finish` drops an incomplete character. Return one replacement character for it.",
 )
 class NoHalf(Right):
     def finish(self):
@@ -268,7 +265,7 @@ class NoHalf(Right):
     "finish-stops",
     "finish",
     0.5,
-    "`finish` sets `stopped`. Only a stop string does.",
+    "Your `finish` sets `stopped`. Only a stop string does.",
 )
 class FinishStops(Right):
     def finish(self):
@@ -281,7 +278,7 @@ class FinishStops(Right):
     "never-stopped",
     "stop strings",
     2,
-    ("`stopped` never becomes True. Set it when a stop string is found."),
+    ("Your `stopped` never becomes True. Set it when a stop string is found."),
 )
 class NeverStopped(Right):
     met = False

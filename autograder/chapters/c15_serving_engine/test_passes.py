@@ -118,7 +118,7 @@ def test_slots_of_one_request(student, rng):
 def test_lengths_and_ends_of_one_request(student, rng):
     rule = (
         "`lengths` counts the cached tokens after this step, this step's included."
-        " `cu_seqlens` starts with 0 and ends with $T$."
+        " `cu_seqlens` starts with 0 and ends with T."
     )
     for size, computed, count in (
         (4, 0, 1),
@@ -287,8 +287,8 @@ def one_hot(*tokens: int, V: int = 4) -> torch.Tensor:
 @verify.stage("acceptance", points=1.5)
 def test_what_is_kept_and_one_more(student, rng):
     rule = (
-        "A draft token with p at least q is always accepted. If all are accepted, the last"
-        " number of u samples one more from the last row of p."
+        "Accept a draft token where u q < p. If all are accepted, the last"
+        " of u samples one more from p's last row."
     )
     for u in ([0.4, 0.6], [0.4, 0.1], [0.0, 0.3], [0.45, 0.9]):
         ask_verify(student, P, Q, [1], u, rule)
@@ -302,7 +302,10 @@ def test_what_is_kept_and_one_more(student, rng):
             same[:3],
             [1, 0, 3],
             u,
-            f"{rule} With the same distribution in p and q no draft token is ever rejected.",
+            (
+                "With the same distribution in p and q no draft token is rejected;"
+                " the last of u samples one more."
+            ),
         )
         ask_verify(student, one_hot(2, 0, 3, 1), one_hot(2, 0, 3), [2, 0, 3], u, rule)
     ask_verify(
@@ -311,7 +314,10 @@ def test_what_is_kept_and_one_more(student, rng):
         torch.ones(2, 1),
         [0, 0],
         [0.9, 0.5, 0.3],
-        f"{rule} The vocabulary may have one token.",
+        (
+            "The vocabulary may have one token: both draft tokens are accepted, and"
+            " one more is sampled."
+        ),
     )
     for k, V in ((1, 2), (3, 5), (20, 40), (8, 1000), (20, 3)):
         q = rows(rng, k, V)
@@ -327,8 +333,8 @@ def test_what_is_kept_and_one_more(student, rng):
 @verify.stage("rejection", points=2)
 def test_the_first_refused_guess_ends_it(student, rng):
     rule = (
-        "At the first rejected draft token, sample one token from the residual, max(p - q, 0)"
-        " normalized, and stop: drop all later draft tokens."
+        "At the first rejection, sample from the residual, max(p - q, 0)"
+        " normalized, and drop all later draft tokens."
     )
     for u in ([0.6, 0.9], [0.6, 0.1], [0.9, 0.5]):
         ask_verify(student, P, Q, [1], u, rule)
@@ -354,7 +360,7 @@ def test_the_first_refused_guess_ends_it(student, rng):
             q,
             [0, 2, 1],
             [0.1, 0.9, 0.0, last],
-            f"{rule} A draft token with p = 0 is rejected even for u = 0.",
+            f"{rule} With p = 0, always reject.",
         )
         ask_verify(
             student,
@@ -362,7 +368,7 @@ def test_the_first_refused_guess_ends_it(student, rng):
             one_hot(2, 3),
             [2, 3],
             [0.2, 0.4, last],
-            f"{rule} If p is 1 for one token, that token follows.",
+            f"{rule} p may be one-hot.",
         )
         ask_verify(
             student,
@@ -370,7 +376,7 @@ def test_the_first_refused_guess_ends_it(student, rng):
             one_hot(1),
             [1],
             [0.5, last],
-            f"{rule} If q is 1 for one token, the residual is p without it.",
+            f"{rule} q may be one-hot.",
         )
     little = 1 / 512
     for last in (0.2, 0.7):
@@ -380,7 +386,7 @@ def test_the_first_refused_guess_ends_it(student, rng):
             torch.tensor([[0.5 + little, 0.5 - little]]),
             [0],
             [0.998, last],
-            f"{rule} This holds for a small residual too.",
+            f"{rule} It may be small.",
         )
     for k, V in ((1, 2), (2, 3), (5, 6), (20, 9), (6, 300), (4, 1000), (12, 30)):
         for _ in range(6):
@@ -426,7 +432,7 @@ def test_how_often_a_guess_is_kept(student, rng):
             one_hot(0, V=2),
             [0],
             [u, 0.7],
-            f"{rule} Compare in full float32 precision.",
+            f"{rule} Use full float32.",
         )
         ask_verify(
             student,

@@ -196,8 +196,8 @@ def drawn_states(rng, number: int, size: int, kinds: str) -> list[State]:
 @plan.stage("decode first", points=1.5)
 def test_who_decodes_gets_a_token(student, rng):
     rule = (
-        "Each running request with one token to compute gets it: a tuple (index in the list,"
-        " 1), in the order of the indices."
+        "Each running request with one token to compute gets it: a tuple (index,"
+        " 1), in index order."
     )
     ask_plan(student, [], 8, 3, 4, rule)
     for size, number in ((4, 1), (4, 3), (16, 7), (3, 300), (1000, 5)):
@@ -210,7 +210,7 @@ def test_who_decodes_gets_a_token(student, rng):
         2,
         0,
         4,
-        f"{rule} It needs no free block while its last one has room.",
+        f"{rule} Its last block has room for it.",
     )
     ask_plan(
         student,
@@ -218,7 +218,7 @@ def test_who_decodes_gets_a_token(student, rng):
         2,
         0,
         4,
-        f"{rule} A request that holds a block is running, even with nothing computed.",
+        f"{rule} Holding a block, it is running.",
     )
     ask_plan(
         student,
@@ -226,15 +226,15 @@ def test_who_decodes_gets_a_token(student, rng):
         5,
         0,
         4,
-        f"{rule} One that holds more blocks than it has filled has room.",
+        f"{rule} Its unfilled blocks have room.",
     )
 
 
 @plan.stage("running prefills", points=2.5)
 def test_prompts_are_read_in_pieces_behind_those_who_decode(student, rng):
     rule = (
-        "Decodes come first, wherever they are in the list. The rest of the budget goes to"
-        " running prefills in their order; a request that gets nothing is not in the plan."
+        "Decodes come first, wherever they are in the list; running prefills get the rest of"
+        " the budget, in order. Omit requests that get nothing."
     )
     for left, budgets in (
         (2, (1, 2, 3)),
@@ -271,12 +271,10 @@ def test_prompts_are_read_in_pieces_behind_those_who_decode(student, rng):
 @plan.stage("admission", points=1.5)
 def test_waiting_requests_are_let_in_with_what_is_left(student, rng):
     rule = (
-        "After all running requests, the rest of the budget goes to waiting ones in their"
-        " order; the last one admitted may get only a chunk."
+        "Waiting requests get the budget that running ones leave, in"
+        " order; the last may get a chunk."
     )
-    ask_plan(
-        student, [state(1)], 1, 1, 4, f"{rule} A prompt of one token is a request like any other."
-    )
+    ask_plan(student, [state(1)], 1, 1, 4, f"{rule} One token is no exception.")
     for budget in (1, 4, 5, 6, 8, 9, 100):
         ask_plan(student, [state(5), state(3)], budget, 50, 4, rule)
         ask_plan(
@@ -329,8 +327,8 @@ def ask_blocks_of_thousands(student) -> None:
 def test_blocks_are_counted(student, rng):
     ask_blocks_of_thousands(student)
     edge = (
-        "Blocks are full when `computed` equals blocks times `block_size`. Then the request"
-        " takes a free block, or, if none is free, gets nothing."
+        "Blocks are full when `computed` equals blocks times `block_size`; then a decode"
+        " takes a free block or gets nothing."
     )
     for free in (0, 1, 2, 3, 4):
         ask_plan(
@@ -353,7 +351,7 @@ def test_blocks_are_counted(student, rng):
             9,
             free,
             4,
-            f"{edge} The budget that it does not use is left for the others.",
+            f"{edge} Unused budget goes to others.",
         )
     for size in (4, 5, 8, 12, 1):
         (
@@ -366,11 +364,18 @@ def test_blocks_are_counted(student, rng):
                 f"{edge} Blocks have `block_size` tokens.",
             )
             if 3 * size >= 12
-            else ask_plan(student, [state(3), state(2)], 50, 4, size, edge)
+            else ask_plan(
+                student,
+                [state(3), state(2)],
+                50,
+                4,
+                size,
+                "A waiting request needs free blocks for all its tokens.",
+            )
         )
     whole_prompt = (
-        "A waiting request is admitted only if there are free blocks for all its tokens, not"
-        " only for this chunk, and it takes them all."
+        "A waiting request needs, and takes, free blocks for all its tokens, not"
+        " only for this chunk."
     )
     for free in (0, 1, 2, 3, 4, 5, 7):
         ask_plan(student, [state(9)], 100, free, 4, whole_prompt)
@@ -400,8 +405,7 @@ def test_blocks_are_counted(student, rng):
             100,
             free,
             4,
-            "A running prefill holds blocks for all its tokens already and takes none."
-            f" {whole_prompt}",
+            f"Running prefills hold their blocks already. {whole_prompt}",
         )
 
 
@@ -533,7 +537,7 @@ class Beside:
 def test_all_are_let_in_where_there_is_room(student, rng):
     rule = (
         "While blocks suffice, all requests are admitted in order and compute their prompts;"
-        " then each step computes the token that each generated last."
+        " then one token per step."
     )
     for blocks, size, prompts in (
         (300, 4, (3, 1, 2)),
@@ -599,7 +603,7 @@ def test_who_does_not_find_blocks_waits_and_nobody_overtakes(student, rng):
     exact = Beside(student, 5, 4)
     for name, prompt in (("b", 8), ("a", 12), ("c", 1)):
         exact.add(name, prompt)
-    exact.step(f"{rule} A request that fits exactly is admitted.")
+    exact.step("A request that fits exactly is admitted: it needs no spare block.")
 
 
 def ask_refused_names(student, rule: str) -> None:
@@ -627,7 +631,7 @@ def ask_refused_names(student, rule: str) -> None:
 def test_who_leaves_gives_back_all(student, rng):
     gone = (
         "`finish` and `abort` free all blocks and remove the name. `finish` returns the"
-        " generated tokens: one per step in which the request computed."
+        " number of generated tokens, one per step in which it computed."
     )
     beside = Beside(student, 12, 4)
     for name, prompt in (("a", 9), ("b", 4), ("c", 2), ("d", 40), ("e", 1)):
@@ -646,7 +650,7 @@ def test_who_leaves_gives_back_all(student, rng):
     beside.abort("a")
     beside.state(gone)
     twice = "`add` with a name that is waiting or running raises a ValueError and changes nothing."
-    beside.add("q", 100)
+    beside.add("q", 45)
     for name in ("c", "q"):  # one that runs, and one that waits
         try:
             raised = (
@@ -667,7 +671,7 @@ def test_who_leaves_gives_back_all(student, rng):
     for _ in range(2):
         beside.step("A name that has left may be added again, as a new request behind the others.")
     beside.finish("b", gone)
-    beside.finish("a", f"{gone} Tokens of an earlier request of the same name do not count.")
+    beside.finish("a", "A reused name is a new request: tokens of the earlier one do not count.")
     beside.finish("c", gone)
     beside.state(gone)
     one, other = Beside(student, 5, 2), Beside(student, 9, 3)
@@ -679,8 +683,8 @@ def test_who_leaves_gives_back_all(student, rng):
 
 
 PUT_BACK = (
-    "If no block is free, the running request that came last gives up all its blocks and"
-    " waits. It keeps its tokens, and recomputes them all when admitted again."
+    "Without a free block, the running request that came last gives up its blocks, waits,"
+    " and later recomputes all its tokens."
 )
 
 
@@ -690,7 +694,7 @@ def test_the_last_that_came_is_put_back(student, rng):
     for name, prompt in (("a", 3), ("b", 2), ("c", 1)):
         beside.add(name, prompt)
     for _ in range(4):
-        beside.step(f"{PUT_BACK} Requests that wait behind it do not overtake.")
+        beside.step(f"{PUT_BACK} No request overtakes.")
     beside.finish("a", "`finish` returns the number of generated tokens.")
     for _ in range(2):
         beside.step(PUT_BACK)
@@ -709,7 +713,7 @@ def test_the_last_that_came_is_put_back(student, rng):
             beside.step(PUT_BACK)
         first = beside.right.here[0][0]
         beside.finish(first, "`finish` returns the number of generated tokens.")
-        beside.step(f"{PUT_BACK} Requests are readmitted in the order in which they came.")
+        beside.step(f"{PUT_BACK} Readmission keeps arrival order.")
         if len(beside.right.here) > 1:
             last = beside.right.here[-1][0]
             beside.finish(
@@ -746,11 +750,9 @@ def test_a_long_afternoon(student, rng):
                         name, ("`finish` returns the number of generated tokens.")
                     )
                 )(beside.right.here[place][0])
-            beside.step(
-                f"A long run of random commands fails where the short ones pass. {PUT_BACK}"
-            )
+            beside.step(f"Random commands fail. {PUT_BACK}")
     handed = Beside(student, 6, 2)
     handed.add("a", 3)
-    handed.add("b", 30)
+    handed.add("b", 11)
     handed.step("The first fits, the second does not.")
     handed.state("Reading `running` or `waiting` twice gives the same list.")

@@ -488,8 +488,8 @@ def test_events_have_their_form(student, rng):
 @sse.stage("chunks", points=1.5, after="event format")
 def test_what_the_events_say(student, rng):
     rule = (
-        "First the role with an empty content, then a `content` per non-empty text, last a"
-        " separate event with delta {} and the reason. `finish_reason` is None elsewhere."
+        "First the role with empty content, then a `content` per non-empty text, last"
+        " delta {} with the reason. `finish_reason` is None elsewhere."
     )
     for tokens in ANSWERS:
         ask_sse(student, tokens, rule, done=False)
@@ -497,7 +497,7 @@ def test_what_the_events_say(student, rng):
         ask_sse(
             student,
             [("a", None), ("b", "tool")],
-            f"{rule} All entries of `head` are in each of them.",
+            f"{rule} Each includes `head`.",
             head=head,
             done=False,
         )

@@ -40,8 +40,8 @@ def test_a_test_stops_the_wrong_clock(student, rng):
         "clock",
         rng,
         (
-            "A report that measures from `sent` passes. Send all requests late, some of the"
-            " warm-up only after `begin`, with and without failures, and check `first_p95` and"
+            "A report that measures from `sent` passes. Send all requests late, some"
+            " warm-up only after `begin`, with and without failures; check `first_p95` and"
             " `per_second`."
         ),
     )
@@ -67,8 +67,8 @@ def test_a_test_stops_wrong_tokens(student, rng):
         "tokens",
         rng,
         (
-            "A report that counts warm-up or padding, or averages TPOT wrongly, passes. Mix"
-            " answers of one and many tokens with different TPOT, and check all three numbers."
+            "A report passes that counts warm-up or padding, omits the request due at `begin`, or"
+            " averages TPOT wrongly. Mix one-token answers and different TPOT."
         ),
     )
 

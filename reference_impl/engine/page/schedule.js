@@ -1,5 +1,5 @@
 /* Draws the schedule and the blocks: two canvases, and the same step as a table for those who cannot see them. */
-const CELL = 18, ROW = 20, LEFT = 52, MOST_ROWS = 64, MOST_BLOCKS = 8192;
+const CELL = 18, ROW = 20, LEFT = 52, MOST_ROWS = 64, MOST_BLOCKS = 1024;
 
 /* A canvas of that many CSS pixels, sharp on any display. Returns its context. */
 function prepare(canvas, width, height) {

@@ -3,12 +3,14 @@
    window.w2s.replay.read(lines)            a run from the lines of `course serve --trace FILE`; an Error says what is wrong
    window.w2s.replay.serve(run, changes)    its requests under `run.limits` with these changed: a list of steps
    window.w2s.replay.measure(run, steps)    what the requests waited for, in steps
+   window.w2s.replay.open(file)             a run from a reader's file
+   known, describe, kindOf                  what a reader sees of a request before and in a step
 
    A port of reference_impl/engine/scheduler.py and block_manager.py for requests with one answer each, without draft
    tokens, swapping and sliding windows. A test holds its steps equal to theirs. */
 (function () {
   "use strict";
-  const MOST_STEPS = 20000, MOST_REQUESTS = 5000, POLICIES = ["fcfs", "sjf", "lpm"], LONGEST_MATCHED_QUEUE = 128;
+  const MOST_STEPS = 20000, MOST_REQUESTS = 5000, MOST_BYTES = 20e6, POLICIES = ["fcfs", "sjf", "lpm"], LONGEST_MATCHED_QUEUE = 128;
   const LIMITS = ["num_blocks", "block_size", "watermark_blocks", "max_num_seqs", "max_num_batched_tokens", "patience"];
 
   const whole = (value, least) => Number.isSafeInteger(value) && value >= least;
@@ -274,5 +276,50 @@
   }
 
   const prepared = (lines) => { const run = read(lines); run.byId = new Map(run.requests.map((one) => [one.id, one])); return run; };
-  window.w2s.replay = { read: prepared, serve, measure, POLICIES };
+  /* What is known before step `at`: who is there, how much of it is computed and sampled, and whether it runs. */
+  function known(run, steps, at) {
+    const computed = new Map(), said = new Map(), running = new Set(), gone = new Set();
+    const clock = at < steps.length ? steps[at].clock ?? at : Infinity;
+    for (const step of steps.slice(0, at)) {
+      for (const id of step.preempted) { computed.set(id, 0); running.delete(id); }
+      for (const [id, count] of Object.entries(step.cached)) { computed.set(id, count); running.add(id); }
+      for (const [id, count] of Object.entries(step.tokens)) {
+        const request = run.byId.get(id), reached = (computed.get(id) || 0) + count;
+        computed.set(id, reached);
+        if (request && reached >= request.prompt + (said.get(id) || 0)) said.set(id, reached - request.prompt + 1);
+      }
+      for (const id of step.finished) gone.add(id);
+    }
+    return run.requests.filter((one) => one.at <= clock && one.answer && !gone.has(one.id)).map((one) => ({ ...one, computed: computed.get(one.id) || 0, said: said.get(one.id) || 0, runs: running.has(one.id) }));
+  }
+  /* The blocks that a request shares with one that came before it. */
+  function shared(run, one) {
+    let most = 0, whose = null;
+    for (const other of run.requests) {
+      if (other.arrival >= one.arrival) break;
+      let same = 0;
+      while (same < one.keys.length && same * run.limits.block_size < one.prompt && one.keys[same] === other.keys[same]) same += 1;
+      if (same > most) { most = same; whose = other.id; }
+    }
+    return most ? `, first ${most} ${most === 1 ? "block" : "blocks"} as #${whose}` : "";
+  }
+  /* A request of `known` in words. */
+  function describe(run, one) {
+    if (!one.runs) return `#${one.id} waits, ${one.prompt + one.said} tokens${shared(run, one)}`;
+    return `#${one.id} ${one.said ? "decodes" : `${one.computed} of ${one.prompt} computed`}`;
+  }
+  /* What a step did with a request: P prefill, d decode, x preempted, w no tokens, - waiting; "" without it. */
+  function kindOf(step, id) {
+    if (step.preempted.includes(id)) return "x";
+    if (step.tokens[id]) return step.kinds[id] || "P";
+    return step.waiting.includes(id) ? "-" : id in step.blocks ? "w" : "";
+  }
+  /* The run in a file that a reader chose; an Error says what is wrong. */
+  async function open(file) {
+    if (file.size > MOST_BYTES) throw new Error(`The file has ${file.size} bytes; this page opens ${MOST_BYTES}.`);
+    return prepared((await file.text()).split("\n").filter((line) => line.trim()).map((line, n) => {
+      try { return JSON.parse(line); } catch { throw new Error(`Line ${n + 1} is no JSON. Open a file that course serve --trace wrote.`); }
+    }));
+  }
+  window.w2s.replay = { read: prepared, open, serve, measure, known, describe, kindOf, POLICIES };
 })();
