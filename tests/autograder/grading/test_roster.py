@@ -10,7 +10,7 @@ import pytest
 from autograder.classroom.grade_class import grade_class
 from autograder.classroom.submissions.roster import Enrolled, read_roster
 from autograder.common.errors import CourseError
-from autograder.course_layout import record
+from tests.autograder.grading import stored
 
 WORKSHEET = (
     "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,"
@@ -81,8 +81,8 @@ def test_who_submitted_nothing_is_named_and_who_did_has_the_platforms_time(
     summary = grade_class(tmp_path / "in", "90", root, report, roster=roster)
 
     assert "absent     1 on the roster submitted nothing: Bo Ek" in summary.lines()
-    [kept] = record(root, stand_in.name, "*").parent.glob("*.json")
-    assert json.loads(kept.read_text())["timestamp"] == "2026-03-01 22:30:00 UTC"
+    [kept] = stored.records(root, stand_in.name).values()
+    assert json.loads(kept)["timestamp"] == "2026-03-01 22:30:00 UTC"
     rows = list(csv.DictReader((report / "grades.csv").open()))
     assert [(row["name"], row["total"], row["needs_human"]) for row in rows] == [
         ("Ada Lovelace", "3", ""),
