@@ -1182,7 +1182,7 @@ class YourText(Stopping):
         return Text(text + self.streamer.finish(), "length") if len(self.ids) == self._max_tokens else Text(text, None)
 
 
-async def your_events(handler, answer, first, outputs):
+async def your_events(handler, answer, first, outputs, tools=None):
     """Your `sse` in a thread of its own, which waits for tokens as they come."""
     said = queue.SimpleQueue()
     head = {"id": answer.id, "object": "chat.completion.chunk", "created": answer.created, "model": answer.model}
