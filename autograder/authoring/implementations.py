@@ -70,7 +70,6 @@ def reference(number: str) -> dict[str, object]:
     return namespace
 
 
-@lru_cache
 def _own_cells_of_file(path: Path, given: set[str]) -> list[tuple[str, str]]:
     """The student's cells of a notebook, without those whose text was given."""
     import nbformat
@@ -82,6 +81,7 @@ def _own_cells_of_file(path: Path, given: set[str]) -> list[tuple[str, str]]:
         raise CourseError(f"{path} is not a notebook: {error}") from error
 
 
+@lru_cache
 def from_file(path: Path, number: str = "") -> dict[str, object]:
     """The namespace after running a student's notebook (setup, solution and added cells) or Python
     file.
