@@ -120,7 +120,8 @@ def test_an_abort_is_seen_although_it_makes_no_step(watched):
         next(events)
         body = {**BODY, "prompt": "gone", "max_tokens": 3000, "stream": True}
         with watched.http.stream("POST", watched.url + "/v1/completions", json=body) as answer:
-            next(answer.iter_lines())
+            lines = answer.iter_lines()  # kept: the stream closes with its iterator
+            next(lines)
             steps_until(events, lambda _, event: event["running"] == 1)
         _, event = steps_until(events, lambda _, event: event["running"] == 0)
         assert event["free"] == 600 and event["tables"] == {}
