@@ -13,6 +13,7 @@ from autograder.checks.student.requests import Request, StudentError
 from autograder.examples.judging import judge, problem
 from autograder.grading.assignment import Assignment
 from autograder.grading.grade import Verdict
+from autograder.grading.notebook.student_cells import student_cells
 from autograder.sandbox.api.cells import Cell
 
 INSIDE = Path(__file__).with_name("inside.py")
@@ -42,7 +43,8 @@ def rows_of(assignment: Assignment, verdict: Verdict, pool: object) -> list[Row]
         "examples" in source for source in verdict.own.values()
     ):
         return []
-    with pool.open_student(_cells(assignment, verdict)) as student:
+    taking = Cell(None, INSIDE.read_text(encoding="utf-8"))  # before the student's cells
+    with pool.open_student([taking, *student_cells(assignment, verdict)]) as student:
         named = _asked(student, "w2s_named")
         chosen = [id for id in assignment.exercises if type(named) is list and id in named]
         return [_row(assignment, verdict, student, id) for id in chosen]
@@ -56,7 +58,7 @@ def _row(assignment: Assignment, verdict: Verdict, student: Student, id: str) ->
     pairs = _asked(student, "w2s_pairs", id)
     why = "they cannot be read" if pairs is None else problem(pairs)
     if exercise.kind != "function":
-        why = "it is no exercise with a function"
+        why = "the exercise has no function"
     if why:
         return Row(verdict.student, id, reason=why, **known)
     try:
@@ -72,16 +74,3 @@ def _asked(student: Student, what: str, *args: object) -> object:
         return student.perform(Request("call", what, what, args=args)).value
     except StudentError:
         return None
-
-
-def _cells(assignment: Assignment, verdict: Verdict) -> list[Cell]:
-    """Ours that takes the examples, the set-up, what the student added, and their answers."""
-    setup, own = [], []
-    for cell in assignment.pristine.cells:
-        id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
-        if cell.cell_type == "code" and id.startswith("setup"):
-            setup.append(Cell(id, cell.source))
-        elif cell.cell_type == "code" and verdict.own.get(id):
-            own.append(Cell(id, verdict.own[id]))
-    added = [Cell(None, str(one[-1])) for one in verdict.added]
-    return [Cell(None, INSIDE.read_text(encoding="utf-8")), *setup, *added, *own]

@@ -37,8 +37,8 @@ class Judged:
     def sentence(self) -> str:
         """Both numbers, in words."""
         return (
-            f"{sum(self.holds)} of {len(self.holds)} agree with the reference; they would catch"
-            f" {self.caught} of {self.mistakes} registered mistakes"
+            f"{sum(self.holds)} of {len(self.holds)} agree with the reference implementation; they"
+            f" would catch {self.caught} of {self.mistakes} registered mistakes"
         )
 
 

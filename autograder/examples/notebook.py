@@ -15,8 +15,8 @@ from autograder.examples.judging import judge, problem
 
 SHOWN = 300  # characters of what the student expected
 AWAY = (
-    "{id}: your {count} examples are noted. The reference is not part of this package: whether they"
-    " hold is seen when the notebook is graded."
+    "{id}: your {count} examples are noted. This package has no reference implementation: the"
+    " grader checks whether they hold."
 )
 
 
@@ -32,12 +32,12 @@ def examples(exercise: str | Callable, pairs: list) -> None:
     except LookupError as error:
         print(error.args[0])
     except (CourseError, Unreadable) as error:
-        print(f"These examples cannot be judged: {error}")
+        print(f"These examples cannot be run: {error}")
 
 
 def _said(exercise: Exercise, pairs: list) -> str:
     if exercise.kind != "function":
-        return f"{exercise.id} is no exercise with a function: examples are for those"
+        return f"{exercise.id} has no function: examples are for exercises with one"
     if why := problem(pairs):
         return f"{exercise.id}: {why}"
     if IN_WHEEL:
@@ -49,5 +49,5 @@ def _said(exercise: Exercise, pairs: list) -> str:
             text = " ".join(repr(expected)[:SHOWN].split())
             lines.append(f"Example {place} does not hold. You expected {text}")
     if not all(judged.holds):
-        lines.append("Values, shapes, types and dtypes count. Work the example out again by hand.")
+        lines.append("Values, shapes, types and dtypes count. Compute the example again by hand.")
     return "\n".join(lines)

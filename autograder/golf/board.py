@@ -71,7 +71,9 @@ def read_board(path: Path) -> list[Submitted]:
             for one in found["runs"]
         ]
     except (ValueError, KeyError, TypeError) as error:
-        raise CourseError(f"{path} is no leaderboard ({error}): restore it from a backup") from None
+        raise CourseError(
+            f"{path} is not a leaderboard ({error}): restore it from a backup"
+        ) from None
 
 
 def add(path: Path, new: Submitted) -> list[Submitted]:

@@ -30,7 +30,7 @@ class Invalid(Exception):
 
     def __init__(self, check: str, detail: str):
         if check not in CHECKS:
-            raise ValueError(f"{check!r} is no check of laptop golf: {', '.join(CHECKS)}")
+            raise ValueError(f"{check!r} is not a check of laptop golf: {', '.join(CHECKS)}")
         super().__init__(f"{check}: {detail}")
         self.check, self.detail = check, detail
 

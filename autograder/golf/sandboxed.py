@@ -186,7 +186,7 @@ class Predictor:
 def distributions(value: object, passages: int) -> np.ndarray:
     """What an entry sent, as float64 (B, 256). Raises Invalid for anything but distributions."""
     if type(value) is not torch.Tensor or value.dtype != torch.float32:
-        raise Invalid("probabilities", "what came back is no array of numbers")
+        raise Invalid("probabilities", "it returned something other than an array of numbers")
     if tuple(value.shape) != (passages, ALPHABET):
         raise Invalid(
             "probabilities",

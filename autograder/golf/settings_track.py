@@ -59,9 +59,11 @@ class GolfSettings:
     def __post_init__(self):
         heads = self.num_heads
         if heads % self.num_kv_heads:
-            raise Invalid("settings", f"num_heads {heads} is no multiple of num_kv_heads")
+            raise Invalid("settings", f"num_heads {heads} is not a multiple of num_kv_heads")
         if self.hidden_size % (2 * heads):
-            raise Invalid("settings", f"hidden_size is no multiple of 2 x num_heads = {2 * heads}")
+            raise Invalid(
+                "settings", f"hidden_size is not a multiple of 2 x num_heads = {2 * heads}"
+            )
 
 
 def read_settings(entry: Entry) -> GolfSettings:

@@ -138,10 +138,10 @@ def judge(hunt: Hunt, student: Student, text: str, line: int | None) -> Judged:
     if original[0] != "value":
         ended = "does not end" if original[0] == "endless" else f"raises {original[1]}"
         return Judged(
-            False, right_line, f"Your own function {ended} on it: give an input that it takes."
+            False, right_line, f"Your own function {ended} on it: give an input that it accepts."
         )
     if _has_nan(original[1]):
-        said = "Your own function gives NaN on it, which says nothing: give another input."
+        said = "Your own function returns NaN on it, which cannot be compared: give another input."
         return Judged(False, right_line, said)
     if not differ(original, changed):
         return Judged(False, right_line, "Both functions give the same result on this input.")
@@ -197,7 +197,7 @@ def _run(student: Student, name: str, sources: Sequence[str], texts: Sequence[st
     found = student.perform(request).value
     fits = type(found) is list and len(found) == len(texts)
     if not fits or not all(_is_pair(one, len(sources)) for one in found):
-        raise StudentError("unreadable", "what came back are not two results")
+        raise StudentError("unreadable", "it did not return two results")
     return found
 
 

@@ -42,7 +42,7 @@ def w2s_outcomes(sources: list, name: str, texts: list) -> list:
     """For each text of arguments a list: [kind, value] of each source's function on it.
 
     kind: "value", "error" (value: the exception's name), "endless", or "refused" (value: why the
-    text is no input). The arguments are made afresh for each run.
+    text is not an input). Each run gets new arguments.
     """
     return [[w2s_outcome(source, name, text) for source in sources] for text in texts]
 

@@ -6,7 +6,7 @@ from autograder.classroom.reports.html_pages import render
 from autograder.common.atomic_files import OWNER_ONLY, write_whole
 from autograder.grading.assignment import Assignment
 from autograder.grading.grade import Verdict
-from autograder.sandbox.api.cells import Cell
+from autograder.grading.notebook.student_cells import student_cells
 from autograder.viva.ask import Asked, ask_all, draws, functions_of, handed_out_of, recorder_cell
 from autograder.viva.class_answers import sheet_of
 
@@ -24,21 +24,8 @@ def asked_of(assignment: Assignment, verdict: Verdict, pool: object, secret: byt
     chosen = sorted(exercises, key=lambda one: draw_for[one.id].random())[:FUNCTIONS]
     chosen = [one for one in exercises if one in chosen]
     sources = {one.id: verdict.own.get(one.id.split(".", 1)[1], "") for one in chosen}
-    with pool.open_student([*_cells(assignment, verdict), recorder_cell()]) as student:
+    with pool.open_student([*student_cells(assignment, verdict), recorder_cell()]) as student:
         return ask_all(chosen, student, sources, draw_for, handed_out_of(assignment))
-
-
-def _cells(assignment: Assignment, verdict: Verdict) -> list[Cell]:
-    """The notebook's set-up, what the student added, and their answers in its order."""
-    setup, own = [], []
-    for cell in assignment.pristine.cells:
-        id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
-        if cell.cell_type == "code" and id.startswith("setup"):
-            setup.append(Cell(id, cell.source))
-        elif cell.cell_type == "code" and verdict.own.get(id):
-            own.append(Cell(id, verdict.own[id]))
-    added = [Cell(None, str(one[-1])) for one in verdict.added]
-    return [*setup, *added, *own]
 
 
 def write_pages(

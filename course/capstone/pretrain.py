@@ -6,6 +6,7 @@ The student's own `rms_norm`, `swiglu`, `grouped_attention` (chapter 12) and `ne
 
 import functools
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -131,6 +132,29 @@ def held_out_bits(run: Run, model: nn.Module, text: TokenizedText) -> dict[str, 
     }
 
 
+def train_stage(
+    run: Run,
+    stage: str,
+    model: Llama,
+    objective: Callable[[Llama, Batch], Terms],
+    batches: Callable[[int], Batch],
+) -> dict[str, float]:
+    """Train from the stage's last checkpoint on and save the parameters.
+
+    Returns the FLOPs of all steps, counted on the first batch, and the last loss.
+    """
+    settings = getattr(run.recipe, stage)
+    config = training_config(settings, run.seed)
+    result = train(model, objective, batches, config, folder=run.path(stage, "training"))
+    run.save_weights(stage, model)
+    batch = prepare(batches, 0, model, run.seed)
+    flops = count_flops(lambda: objective(model, batch).total.backward())
+    return {
+        "flops": settings.steps * flops,
+        "last_loss": round(result.history[-1]["loss"], 4),
+    }
+
+
 def run_stage(run: Run, clock: Clock) -> None:
     """Pre-train from the last checkpoint on; write the parameters and what was measured."""
     settings, text = run.recipe.pretrain, load_text(run)
@@ -139,22 +163,12 @@ def run_stage(run: Run, clock: Clock) -> None:
     def batches(step: int) -> Batch:
         return chunk_batch(text, settings.batch, run.seed * 1_000_000 + step)
 
-    result = train(
-        model,
-        objective,
-        batches,
-        training_config(settings, run.seed),
-        folder=run.path("pretrain", "training"),
-    )
-    run.save_weights("pretrain", model)
-    batch = prepare(batches, 0, model, run.seed)
-    flops = count_flops(lambda: objective(model, batch).mean.backward())
+    measured = train_stage(run, "pretrain", model, objective, batches)
     run.finish(
         "pretrain",
         clock,
         parameters=count_parameters(model),
         tokens=settings.steps * settings.batch * CONTEXT,
-        flops=settings.steps * flops,
-        last_loss=round(result.history[-1]["loss"], 4),
         bits_per_byte=held_out_bits(run, model.eval(), text),
+        **measured,
     )

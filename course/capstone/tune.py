@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from course.capstone import tasks
-from course.capstone.pretrain import chunk_batch, held_out_bits, make_model, training_config
+from course.capstone.pretrain import chunk_batch, held_out_bits, make_model, train_stage
 from course.capstone.settings import CONTEXT
 from course.capstone.stages import Clock, Run
 from course.capstone.tokenizer import (
@@ -21,12 +21,10 @@ from course.capstone.tokenizer import (
     load_text,
     load_tokenizer,
 )
-from reference_impl.measure.flops import count_flops
 from reference_impl.objectives.batches import Batch
 from reference_impl.objectives.causal_lm import causal_lm
 from reference_impl.objectives.supervised import Example, Message, supervised_batch
 from reference_impl.objectives.terms import Terms
-from reference_impl.training.loop import prepare, train
 
 Exchange = tuple[str, str]
 
@@ -143,21 +141,12 @@ def run_stage(run: Run, clock: Clock) -> None:
     def batches(step: int) -> Batch:
         return tuning_batch(run, examples, text, step)
 
-    result = train(
-        model,
-        objective,
-        batches,
-        training_config(settings, run.seed),
-        folder=run.path("tune", "training"),
-    )
-    run.save_weights("tune", model)
-    batch = prepare(batches, 0, model, run.seed)
-    flops = count_flops(lambda: objective(model, batch).total.backward())
+    measured = train_stage(run, "tune", model, objective, batches)
+    batch = batches(0)
     run.finish(
         "tune",
         clock,
         tokens_per_step=sum(one.numel() for key, one in batch.items() if key.endswith("ids")),
-        flops=settings.steps * flops,
-        last_loss=round(result.history[-1]["loss"], 4),
         bits_per_byte=held_out_bits(run, model.eval(), text),
+        **measured,
     )

@@ -50,16 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a hunt, and judge answers: of a file, or at the terminal until it is found."""
+    """Print a hunt, and grade answers: from a file, or at the terminal until it is found."""
     from autograder.common.errors import CourseError
 
     number = args.assignment or args.exercise.partition(".")[0]
     if args.statistics:
         return _statistics(args, number)
     if not number:
-        raise CourseError("say what to hunt in, such as `course hunt 04`")
+        raise CourseError("name a chapter, such as `course hunt 04`")
     if args.exercise and not args.exercise.startswith(f"{number}."):
-        raise CourseError(f"{args.exercise} is no exercise of {number}: give one such as 04.masks")
+        raise CourseError(f"{args.exercise} is not an exercise of chapter {number}")
     if args.answer is not None and args.seed is None:
         raise CourseError("--answer needs --seed: which hunt is answered?")
     return _hunt(args, number)

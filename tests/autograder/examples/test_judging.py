@@ -55,7 +55,7 @@ def test_a_huge_result_stops_a_child_and_counts_as_not_holding(masks, sizes):
 def test_a_notebook_says_both_numbers_and_never_what_is_right(masks, capsys):
     examples("04.masks", [RIGHT, WRONG])
     said = capsys.readouterr().out
-    assert "1 of 2 agree with the reference; they would catch" in said
+    assert "1 of 2 agree with the reference implementation; they would catch" in said
     assert "Example 2 does not hold. You expected tensor([[[[False]]]])" in said
     assert "True" not in said
 
@@ -79,4 +79,4 @@ def test_values_that_cannot_be_compared_and_unknown_exercises_are_sentences(caps
     examples("04.masks", [((len,), 1)])
     examples("04.nothing", [RIGHT])
     said = capsys.readouterr().out
-    assert "cannot be judged" in said and "no exercise '04.nothing'" in said
+    assert "cannot be run" in said and "no exercise '04.nothing'" in said

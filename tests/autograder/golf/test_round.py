@@ -96,7 +96,7 @@ def test_what_was_encoded_is_decoded_at_the_length_that_the_score_says():
         ('{"num_layers": true}', "an integer from 1"),
         ('{"learning_rate": NaN}', "a number from"),
         ('{"schedule": ["cosine"]}', "schedule is none of"),
-        ('{"num_heads": 4, "num_kv_heads": 3}', "no multiple"),
+        ('{"num_heads": 4, "num_kv_heads": 3}', "not a multiple"),
         ('{"context": 100000}', "from 16 to 256"),
         ("[" * 50_000, "not JSON"),
         ("[]", "not a JSON object"),
@@ -178,7 +178,7 @@ def test_tracks_and_texts_have_standings_of_their_own(tmp_path):
 def test_a_file_that_is_no_board_is_named(tmp_path):
     path = tmp_path / "golf.json"
     path.write_text('{"schema": 1}')
-    with pytest.raises(CourseError, match="golf.json is no leaderboard"):
+    with pytest.raises(CourseError, match="golf.json is not a leaderboard"):
         read_board(path)
 
 

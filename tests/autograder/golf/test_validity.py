@@ -155,7 +155,7 @@ def test_only_what_a_check_allows_is_changed(text):
 
 def test_every_check_has_a_sentence_and_an_unknown_one_is_refused():
     assert all(text.endswith(".") and text[0].isupper() for text in CHECKS.values())
-    with pytest.raises(ValueError, match="no check of laptop golf"):
+    with pytest.raises(ValueError, match="not a check of laptop golf"):
         Invalid("luck", "")
 
 

@@ -40,6 +40,7 @@ OUTSIDE = {
     "autograder.grading.executors": "hand submissions to processes here or elsewhere",
     "autograder.grading.results_store": "where a result is kept",
     "autograder.grading.result_diff": "report: what differs between two verdicts",
+    "autograder.grading.notebook.student_cells": "runs a graded notebook again, with questions",
     "autograder.release.personal_notebooks": "writes notebooks with drawn faults",
     "autograder.grading.known_notebooks": "refuses to grade at all, before any verdict",
     "autograder.classroom.similarity.code_overlap": "report: how alike two answers are",
