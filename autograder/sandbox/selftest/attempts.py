@@ -16,6 +16,7 @@ from autograder.checks.student.requests import StudentError
 from autograder.sandbox.api.cells import Cell
 from autograder.sandbox.api.limits import MIB, Limits
 from autograder.sandbox.api.opening import open_student
+from autograder.sandbox.api.student import MachineBusy
 from autograder.sandbox.backends.base import Backend
 from autograder.sandbox.selftest.bait import Bait
 
@@ -96,6 +97,8 @@ def try_out(one: Attempt, backend: Backend, bait: Bait) -> Outcome:
             said, ended = student.call(one.function.__name__, bait.facts()).value, None
         except StudentError as error:
             said, ended = error.text, error.kind
+        except MachineBusy as busy:  # the clock ended it all the same, only later
+            said, ended = str(busy), "time"
         printed = student.printed
     traces = bait.traces(f"{said}\n{printed}")
     text = " ".join(str(said).split())[:300]

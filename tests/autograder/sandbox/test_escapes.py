@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from autograder.sandbox.api.student import MachineBusy, RemoteStudent
 from autograder.sandbox.backends.base import ProcessBackend
 from autograder.sandbox.backends.bubblewrap import BubblewrapBackend
 from autograder.sandbox.backends.warm import WarmBackend
@@ -67,6 +68,18 @@ def test_an_attempt_that_fails_by_its_own_fault_does_not_count_as_held(bait):
 
 def broken(facts):
     return str(1 / 0)
+
+
+@pytest.mark.parametrize(("ends", "state"), [(("time",), HELD), (("memory",), UNTRIED)])
+def test_an_attempt_that_a_busy_machine_stopped_was_ended_by_the_clock(
+    ends, state, bait, monkeypatch
+):
+    def busy(self, *args):
+        raise MachineBusy("`broken` was stopped: this machine was too busy.")
+
+    monkeypatch.setattr(RemoteStudent, "call", busy)
+    one = Attempt("broken", "divide by zero", broken, ends, must_end=True)
+    assert try_out(one, ProcessBackend(), bait).state == state
 
 
 class Weakened(BubblewrapBackend):
