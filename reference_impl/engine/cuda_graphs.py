@@ -30,8 +30,7 @@ from torch import Tensor
 
 from reference_impl.engine.paged_cache import Layout, PagedCache
 from reference_impl.kernels.backend import default_backend
-from reference_impl.models.gpt import GPT
-from reference_impl.models.llama import Llama
+from reference_impl.models.decoders import Decoder
 
 
 def batch_sizes(max_num_seqs: int) -> list[int]:
@@ -104,7 +103,7 @@ class DecodeBuffers:
 
 
 def decode(
-    model: GPT | Llama, cache: PagedCache, buffers: DecodeBuffers, window: int | None
+    model: Decoder, cache: PagedCache, buffers: DecodeBuffers, window: int | None
 ) -> Float[Tensor, "S C"]:
     """The last layer's vector for each row; keys and values of rows with a slot are
     written. It never waits.
@@ -132,7 +131,7 @@ class CudaGraphs:
 
     def __init__(
         self,
-        model: GPT | Llama,
+        model: Decoder,
         cache: PagedCache,
         window: int | None,
         max_num_seqs: int,

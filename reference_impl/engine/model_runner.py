@@ -1,10 +1,10 @@
 """From the scheduler's step to logits: tokens laid end to end, slots, block tables, one
 pass of the model.
 
-Our GPT and LLaMA (Mistral, Qwen) run as they are: they take a `cache` for each layer
-and the positions of the tokens. Only the rows from which something is sampled go
-through the output layer, the widest of all. On a GPU a step in which every sequence
-brings one token can be replayed from a recording (see `cuda_graphs`).
+Our GPT, LLaMA (Mistral, Qwen) and DeepSeek run as they are: they take a `cache` for
+each layer and the positions of the tokens. Only the rows from which something is
+sampled go through the output layer, the widest of all. On a GPU a step in which every
+sequence brings one token can be replayed from a recording (see `cuda_graphs`).
 
 Not here: what is computed (see `scheduler`), the choice of tokens (see `sampling`).
 """
@@ -25,8 +25,7 @@ from reference_impl.engine.cuda_graphs import CudaGraphs
 from reference_impl.engine.paged_cache import Layout, PagedCache
 from reference_impl.engine.scheduler import Scheduled, Step
 from reference_impl.engine.sequence import UNKNOWN, Sequence
-from reference_impl.models.gpt import GPT
-from reference_impl.models.llama import Llama
+from reference_impl.models.decoders import Decoder
 
 
 @dataclass
@@ -74,7 +73,7 @@ class ModelRunner:
 
     def __init__(
         self,
-        model: GPT | Llama,
+        model: Decoder,
         num_blocks: int,
         block_size: int,
         num_host_blocks: int = 0,
@@ -102,6 +101,7 @@ class ModelRunner:
             weight.dtype,
             self.device,
             num_host_blocks,
+            getattr(config, "values_in_keys", False),
         )
         self.tables, self.adapters, self.num_shards, self._tell = (
             BlockTables(),

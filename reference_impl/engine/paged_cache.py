@@ -1,5 +1,5 @@
 """The numbers behind the block tables: one pool of blocks for keys and one for values
-in every layer.
+in every layer; or one for both, where values are a part of the keys (latent attention).
 
 Kwon et al. 2023, sections 4.1 to 4.3. `BlockManager` decides which block holds what;
 here blocks are written, copied and attended to. The tokens of all sequences of a step
@@ -50,6 +50,8 @@ class Layout:
 class PagedCache:
     """Keys and values of all layers, (layers, 2, num_blocks, block_size, K, D), on the
     device, and room on the host.
+
+    With `values_in_keys` there is a 1 in place of the 2.
     """
 
     def __init__(
@@ -62,8 +64,10 @@ class PagedCache:
         dtype: torch.dtype,
         device: torch.device | str = "cpu",
         num_host_blocks: int = 0,
+        values_in_keys: bool = False,
     ):
-        shape = (num_layers, 2, num_blocks, block_size, num_kv_heads, head_dim)
+        pools = 1 if values_in_keys else 2
+        shape = (num_layers, pools, num_blocks, block_size, num_kv_heads, head_dim)
         self.pool = torch.zeros(shape, dtype=dtype, device=device)
         on_gpu = self.pool.device.type == "cuda"
         self.host_pool = torch.zeros(
@@ -86,7 +90,9 @@ class PagedCache:
 
     def layers(self, layout: Layout, window: int | None) -> list["PagedLayerCache"]:
         """What the model takes as its `cache` for this step."""
-        return [PagedLayerCache(k, v, layout, window) for k, v in self.pool]
+        return [
+            PagedLayerCache(pools[0], pools[-1], layout, window) for pools in self.pool
+        ]
 
 
 class PagedLayerCache(LayerCache):

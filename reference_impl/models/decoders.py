@@ -1,0 +1,8 @@
+"""The models that `engine` serves: decoders with a cache for each layer."""
+
+from reference_impl.models.deepseek import Deepseek
+from reference_impl.models.gpt import GPT
+from reference_impl.models.llama import Llama
+
+Decoder = GPT | Llama | Deepseek
+FAMILIES = GPT, Llama, Deepseek
