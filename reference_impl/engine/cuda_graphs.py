@@ -103,7 +103,7 @@ class DecodeBuffers:
 
 
 def decode(
-    model: Decoder, cache: PagedCache, buffers: DecodeBuffers, window: int | None
+    model: Decoder, cache: PagedCache, buffers: DecodeBuffers
 ) -> Float[Tensor, "S C"]:
     """The last layer's vector for each row; keys and values of rows with a slot are
     written. It never waits.
@@ -117,7 +117,7 @@ def decode(
     return model.hidden(
         buffers.ids[None],
         positions=buffers.positions[None],
-        cache=cache.layers(layout, window),
+        cache=cache.layers(layout),
     )[0]
 
 
@@ -133,11 +133,10 @@ class CudaGraphs:
         self,
         model: Decoder,
         cache: PagedCache,
-        window: int | None,
         max_num_seqs: int,
         max_blocks: int,
     ):
-        self.model, self.cache, self.window = model, cache, window
+        self.model, self.cache = model, cache
         self.sizes = batch_sizes(max_num_seqs)
         self.buffers = DecodeBuffers.padding(
             max_num_seqs, max_blocks, cache.pool.device
@@ -182,12 +181,12 @@ class CudaGraphs:
             )
         buffers = self.buffers.first(size)
         decode(
-            self.model, self.cache, buffers, self.window
+            self.model, self.cache, buffers
         )  # compiles kernels, which can't be done while recording
         torch.cuda.synchronize(device)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._memory):
-            hidden = decode(self.model, self.cache, buffers, self.window)
+            hidden = decode(self.model, self.cache, buffers)
         self._memory = graph.pool()
         self._graphs[size] = (
             graph,

@@ -9,6 +9,7 @@ Not here: the attention itself, which is in `kernels.paged_decode` and
 `kernels.paged_prefill`, and the decisions.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -51,7 +52,8 @@ class PagedCache:
     """Keys and values of all layers, (layers, 2, num_blocks, block_size, K, D), on the
     device, and room on the host.
 
-    With `values_in_keys` there is a 1 in place of the 2.
+    With `values_in_keys` there is a 1 in place of the 2. `windows` are the layers', if
+    they have some.
     """
 
     def __init__(
@@ -65,7 +67,9 @@ class PagedCache:
         device: torch.device | str = "cpu",
         num_host_blocks: int = 0,
         values_in_keys: bool = False,
+        windows: Sequence[int | None] | None = None,
     ):
+        self.windows = windows or [None] * num_layers
         pools = 1 if values_in_keys else 2
         shape = (num_layers, pools, num_blocks, block_size, num_kv_heads, head_dim)
         self.pool = torch.zeros(shape, dtype=dtype, device=device)
@@ -88,10 +92,11 @@ class PagedCache:
             to_pool = self.host_pool if kind == "out" else self.pool
             to_pool[:, :, target] = from_pool[:, :, source].to(to_pool.device)
 
-    def layers(self, layout: Layout, window: int | None) -> list["PagedLayerCache"]:
+    def layers(self, layout: Layout) -> list["PagedLayerCache"]:
         """What the model takes as its `cache` for this step."""
         return [
-            PagedLayerCache(pools[0], pools[-1], layout, window) for pools in self.pool
+            PagedLayerCache(pools[0], pools[-1], layout, window)
+            for pools, window in zip(self.pool, self.windows, strict=True)
         ]
 
 
