@@ -1020,7 +1020,7 @@ class Reader:
         with ExitStack() as stack:
             stack.enter_context(patch("reference_impl.engine.paged_cache.store_kv", self.by_turns(write_kv, store_kv)))
             stack.enter_context(patch("reference_impl.engine.paged_cache.paged_attention", self.by_turns(by_your_kernels, paged_attention)))
-            hidden = self.model.hidden(torch.tensor([sum(ids, [])]), positions=positions[None], cache=self.cache.layers(layout, None))[0]
+            hidden = self.model.hidden(torch.tensor([sum(ids, [])]), positions=positions[None], cache=self.cache.layers(layout))[0]
         return self.model.output(hidden[torch.tensor(counts).cumsum(0) - 1]).argmax(-1).tolist()
 
 
