@@ -163,7 +163,7 @@ ACCEPTED: dict[str, Candidate] = {
     "Your test accepts counts instead of frequencies: use counts that do not sum to 1.": raw_counts,
     (
         "Your test accepts a function that gives each word the frequency of the word "
-        "before it: use counts that differ."
+        "before it: use counts that differ, and compare word by word."
     ): (share_of_another),
     (
         "Your test accepts t / f without the square root: compare a frequent word with a number "

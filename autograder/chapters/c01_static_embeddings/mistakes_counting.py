@@ -178,6 +178,47 @@ def _(sentences, vocab_size, window):
     )
 
 
+@mistake(
+    COUNTS,
+    "adds-once-for-a-repeated-index",
+    caught_by="repeated words",
+    loses=1,
+    misconception=(
+        "`counts[w, contexts] += 1` adds 1 only once to a cell whose number occurs twice among"
+        " `contexts`."
+    ),
+)
+def _(sentences, vocab_size, window):
+    counts = torch.zeros(vocab_size, vocab_size)
+    for sentence in sentences:
+        for i, center in enumerate(sentence):
+            near = sentence[max(0, i - window) : i] + sentence[i + 1 : i + window + 1]
+            counts[center, torch.tensor(near, dtype=torch.int64)] += 1
+    return counts
+
+
+@mistake(
+    COUNTS,
+    "full-windows-only",
+    caught_by="sentence ends",
+    loses=3,
+    misconception=(
+        "You count only the centres with a full window. Those near the ends of a sentence have"
+        " context words as well."
+    ),
+)
+def _(sentences, vocab_size, window):
+    return _count(
+        sentences,
+        vocab_size,
+        lambda s, i: (
+            [*range(i - window, i), *range(i + 1, i + window + 1)]
+            if window <= i < len(s) - window
+            else []
+        ),
+    )
+
+
 PAIRS = "01.predict_pairs"
 
 
@@ -252,6 +293,49 @@ def _(num_words, window):
     ),
 )
 def _(num_words, window):
+    return 2 * window * num_words - window * (window + 1)
+
+
+@mistake(
+    PAIRS,
+    "one-too-many-on-the-right",
+    caught_by="long sentences",
+    loses=2,
+    misconception=(
+        "Position i has num_words - 1 - i words on its right, not num_words - i: positions"
+        " start at 0."
+    ),
+)
+def _(num_words, window):
+    return sum(min(i, window) + min(num_words - i, window) for i in range(num_words))
+
+
+@mistake(
+    PAIRS,
+    "window-is-the-width",
+    caught_by="long sentences",
+    loses=2,
+    misconception=(
+        "You take `window` as the width of the whole window; it is the reach on each side."
+    ),
+)
+def _(num_words, window):
+    return 2 * sum(min(i, window // 2) for i in range(num_words))
+
+
+@mistake(
+    PAIRS,
+    "short-with-itself",
+    caught_by="short sentences",
+    loses=1,
+    misconception=(
+        "In a sentence of n words, shorter than the window, each word has n - 1 contexts, all but"
+        " itself."
+    ),
+)
+def _(num_words, window):
+    if window >= num_words:
+        return num_words * num_words
     return 2 * window * num_words - window * (window + 1)
 
 
@@ -409,6 +493,53 @@ def _(counts):
     return torch.where(counts > 0, ratio, 1.0).log().clamp(min=0)
 
 
+@mistake(
+    PPMI,
+    "log-of-one-plus-ratio",
+    caught_by="independent words",
+    loses=4,
+    misconception=(
+        "You take log(1 + ratio) to avoid the log of 0. PMI is the log of the ratio itself; put 0"
+        " where the count is 0."
+    ),
+)
+def _(counts):
+    counts = counts.float()
+    return torch.where(counts > 0, _ratio(counts), 0.0).log1p()
+
+
+@mistake(
+    PPMI,
+    "row-sums-twice",
+    caught_by="independent words",
+    loses=5,
+    misconception=(
+        "You use the row sums for words and contexts alike. P(c) comes from the column sums."
+    ),
+)
+def _(counts):
+    counts = counts.float()
+    rows = counts.sum(1, keepdim=True)
+    return torch.where(counts > 0, counts * counts.sum() / (rows * rows.T), 1.0).log().clamp(min=0)
+
+
+@mistake(
+    PPMI,
+    "smoothed-contexts",
+    caught_by="independent words",
+    loses=3,
+    misconception=(
+        "You raise the context counts to the power 0.75. That is a later refinement; here P(c) is"
+        " the plain probability."
+    ),
+)
+def _(counts):
+    counts = counts.float()
+    smooth = counts.sum(0) ** 0.75
+    ratio = counts / counts.sum(1, keepdim=True) * smooth.sum() / smooth
+    return torch.where(counts > 0, ratio, 1.0).log().clamp(min=0)
+
+
 SIZES = "01.predict_sizes"
 
 
@@ -503,3 +634,50 @@ def _(vocab_size, dim, nonzero):
 )
 def _(vocab_size, dim, nonzero):
     return _sizes(vocab_size, dim, nonzero, sparse_bytes=12 * nonzero)
+
+
+@mistake(
+    SIZES,
+    "vectors-for-cells",
+    caught_by="dense bytes",
+    loses=1,
+    misconception="You count V by D cells. The matrix of counts has V by V, one for each pair.",
+)
+def _(vocab_size, dim, nonzero):
+    return _sizes(vocab_size, dim, nonzero, dense_bytes=4 * vocab_size * dim)
+
+
+@mistake(
+    SIZES,
+    "no-columns",
+    caught_by="sparse bytes",
+    loses=1,
+    misconception="You count values and row starts, but not the column number of each value.",
+)
+def _(vocab_size, dim, nonzero):
+    return _sizes(vocab_size, dim, nonzero, sparse_bytes=4 * nonzero + 4 * (vocab_size + 1))
+
+
+@mistake(
+    SIZES,
+    "int64-columns",
+    caught_by="sparse bytes",
+    loses=1,
+    misconception="You give each cell 12 bytes. An int32 column number takes 4, the value 4.",
+)
+def _(vocab_size, dim, nonzero):
+    return _sizes(vocab_size, dim, nonzero, sparse_bytes=12 * nonzero + 4 * (vocab_size + 1))
+
+
+@mistake(
+    SIZES,
+    "int64-indices",
+    caught_by="sparse bytes",
+    loses=1,
+    misconception=(
+        "You give column numbers and row starts 8 bytes each, as torch does. Here they are int32,"
+        " of 4 bytes."
+    ),
+)
+def _(vocab_size, dim, nonzero):
+    return _sizes(vocab_size, dim, nonzero, sparse_bytes=12 * nonzero + 8 * (vocab_size + 1))

@@ -145,6 +145,66 @@ def _(counts, x_max=100.0, alpha=0.75):
     return (counts.float().log1p() / math.log1p(x_max)).clamp(max=1)
 
 
+@mistake(
+    WEIGHT,
+    "power-before-division-and-limit",
+    caught_by="power below x_max",
+    loses=3,
+    misconception=(
+        "You raise the count to the power and divide by x_max afterwards. The power belongs to the "
+        "whole fraction."
+    ),
+)
+def _(counts, x_max=100.0, alpha=0.75):
+    return (counts.float() ** alpha / x_max).clamp(max=1)
+
+
+@mistake(
+    WEIGHT,
+    "power-of-x-max-only",
+    caught_by="power below x_max",
+    loses=3,
+    misconception=(
+        "`x / x_max ** alpha` raises only x_max to the power. Put the fraction in parentheses."
+    ),
+)
+def _(counts, x_max=100.0, alpha=0.75):
+    return (counts.float() / x_max**alpha).clamp(max=1)
+
+
+@mistake(
+    WEIGHT,
+    "largest-count",
+    caught_by="power below x_max",
+    loses=3,
+    misconception="You divide by the largest count that was given. x_max is an argument.",
+)
+def _(counts, x_max=100.0, alpha=0.75):
+    return (counts.float() / counts.max()) ** alpha
+
+
+@mistake(
+    WEIGHT,
+    "whole-quotient",
+    caught_by="power below x_max",
+    loses=2,
+    misconception="`//` drops the fraction, so every count below x_max weighs 0. Divide with `/`.",
+)
+def _(counts, x_max=100.0, alpha=0.75):
+    return (counts.float() // x_max).clamp(max=1) ** alpha
+
+
+@mistake(
+    WEIGHT,
+    "flattened",
+    caught_by="power below x_max",
+    loses=1,
+    misconception="You return one flat axis. The result has the shape of the counts.",
+)
+def _(counts, x_max=100.0, alpha=0.75):
+    return ((counts.float() / x_max).clamp(max=1) ** alpha).flatten()
+
+
 ANALOGY = "01.analogy"
 
 
@@ -376,3 +436,22 @@ def _(matrix, a, b, c):
         if any(torch.equal(matrix[row], matrix[one]) for one in (a, b, c))
     ]
     return _best(unit @ (unit[b] - unit[a] + unit[c]), equal)
+
+
+@mistake(
+    ANALOGY,
+    "best-starts-at-zero",
+    caught_by="excluded question words",
+    loses=1.5,
+    misconception=(
+        "Your best score starts at 0, so a word with a negative score never wins: start at minus"
+        " infinity."
+    ),
+)
+def _(matrix, a, b, c):
+    unit = _unit(matrix)
+    best, answer = 0.0, 0
+    for row, score in enumerate((unit @ (unit[b] - unit[a] + unit[c])).tolist()):
+        if row not in (a, b, c) and score > best:
+            best, answer = score, row
+    return answer

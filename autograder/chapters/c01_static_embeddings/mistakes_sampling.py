@@ -119,6 +119,31 @@ def _(counts, threshold):
     return torch.where(share > 0, (threshold / share).sqrt().clamp(max=1), 0.0)
 
 
+@mistake(
+    KEEP,
+    "threshold-outside-the-root",
+    caught_by="keep formula",
+    loses=2,
+    misconception="You take the root of f alone. The root covers the whole fraction t / f.",
+)
+def _(counts, threshold):
+    return (threshold / (counts.float() / counts.sum()).sqrt()).clamp(max=1)
+
+
+@mistake(
+    KEEP,
+    "divided-by-the-vocabulary",
+    caught_by="keep formula",
+    loses=2,
+    misconception=(
+        "You divide by the number of different words. A frequency is relative to the sum of all"
+        " counts."
+    ),
+)
+def _(counts, threshold):
+    return (threshold * len(counts) / counts.float()).sqrt().clamp(max=1)
+
+
 WRITE = "01.test_keep"
 
 
@@ -368,3 +393,16 @@ def _(counts, power=0.75):
 def _(counts, power=0.75):
     bent = (counts.float() ** power).long()
     return bent / bent.sum()
+
+
+@mistake(
+    NOISE,
+    "softmax-of-weights",
+    caught_by="sum and zero counts",
+    loses=3,
+    misconception=(
+        "A softmax exponentiates. Here the counts are raised to a power and divided by their sum."
+    ),
+)
+def _(counts, power=0.75):
+    return torch.softmax(counts.float() ** power, 0)

@@ -180,8 +180,8 @@ def _(center, context, negatives):
     caught_by="large scores",
     loses=1,
     misconception=(
-        "You take the logarithm of 1 - sigmoid, which is log 0 in float32 from a score "
-        "of 17 on: use the log-sigmoid of minus the score."
+        "You take the logarithm of 1 - sigmoid, which is log 0 from a score of 17 on: use the"
+        " log-sigmoid of minus the score."
     ),
 )
 def _(center, context, negatives):
@@ -203,6 +203,116 @@ def _(center, context, negatives):
     good, bad = _scores(center, context, negatives)
     log_sigmoid = torch.nn.functional.logsigmoid
     return -(log_sigmoid(good.clamp(-50, 50)) + log_sigmoid(-bad.clamp(-50, 50)).sum(-1)).mean()
+
+
+@mistake(
+    LOSS,
+    "mean-of-all-scores",
+    caught_by="untrained loss",
+    loses=5,
+    misconception=(
+        "You average over all B (K + 1) scores. Inside one pair the terms are summed; only the"
+        " batch is averaged."
+    ),
+)
+def _(center, context, negatives):
+    good, bad = _scores(center, context, negatives)
+    scores = torch.cat([good[:, None], -bad], 1)
+    return -torch.nn.functional.logsigmoid(scores).mean()
+
+
+@mistake(
+    LOSS,
+    "softmax",
+    caught_by="untrained loss",
+    loses=5,
+    misconception=(
+        "You take a softmax over the context and the negatives. Here each score goes through its"
+        " own sigmoid."
+    ),
+)
+def _(center, context, negatives):
+    good, bad = _scores(center, context, negatives)
+    return -torch.cat([good[:, None], bad], 1).log_softmax(1)[:, 0].mean()
+
+
+@mistake(
+    LOSS,
+    "one-sigmoid-for-all-negatives",
+    caught_by="untrained loss",
+    loses=1.5,
+    misconception=(
+        "You sum the scores of the negatives before the sigmoid. Each negative has its own"
+        " log-sigmoid; these are summed."
+    ),
+)
+def _(center, context, negatives):
+    good, bad = _scores(center, context, negatives)
+    return -(
+        torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad.sum(-1))
+    ).mean()
+
+
+@mistake(
+    LOSS,
+    "no-logarithm",
+    caught_by="untrained loss",
+    loses=5,
+    misconception="You sum 1 - sigmoid. The loss takes minus the logarithm of each sigmoid.",
+)
+def _(center, context, negatives):
+    good, bad = _scores(center, context, negatives)
+    return (1 - torch.sigmoid(good) + torch.sigmoid(bad).sum(-1)).mean()
+
+
+@mistake(
+    LOSS,
+    "divided-by-root-d",
+    caught_by="true context",
+    loses=4.5,
+    misconception=(
+        "You divide the scores by the root of D, as attention does. Skip-gram takes the dot"
+        " products as they are."
+    ),
+)
+def _(center, context, negatives):
+    good, bad = (score / center.shape[1] ** 0.5 for score in _scores(center, context, negatives))
+    return -(
+        torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1)
+    ).mean()
+
+
+@mistake(
+    LOSS,
+    "cosines",
+    caught_by="true context",
+    loses=4.5,
+    misconception=(
+        "You normalize the vectors, so your scores are cosines. Skip-gram takes the dot products"
+        " as they are."
+    ),
+)
+def _(center, context, negatives):
+    unit = (torch.nn.functional.normalize(part, dim=-1) for part in (center, context, negatives))
+    good, bad = _scores(*unit)
+    return -(
+        torch.nn.functional.logsigmoid(good) + torch.nn.functional.logsigmoid(-bad).sum(-1)
+    ).mean()
+
+
+SQUEEZED = (
+    "`squeeze()` drops every axis of length 1, that of one pair or of one negative as well: name"
+    " the axis, `squeeze(-1)`."
+)
+
+
+@mistake(LOSS, "squeezed", caught_by="untrained loss", loses=5, misconception=SQUEEZED)
+def _(center, context, negatives):
+    bad = torch.bmm(negatives, center.unsqueeze(2)).squeeze()
+    return -(
+        torch.nn.functional.logsigmoid((center * context).sum(1))
+        + torch.nn.functional.logsigmoid(-bad).sum(1)
+    ).mean()
 
 
 GRADIENTS = "01.sgns_gradients"
@@ -371,6 +481,64 @@ def _(center, context, negatives):
     )
 
 
+@mistake(
+    GRADIENTS,
+    "derivative-of-the-sigmoid",
+    caught_by="context gradient",
+    loses=5,
+    misconception=(
+        "You use sigmoid(s) (1 - sigmoid(s)), the derivative of the sigmoid. That of"
+        " -log sigmoid(s) is sigmoid(s) - 1."
+    ),
+)
+def _(center, context, negatives):
+    slope = lambda score: torch.sigmoid(score) * (1 - torch.sigmoid(score))
+    return _gradients(center, context, negatives, pull=lambda score: -slope(score), push=slope)
+
+
+@mistake(
+    GRADIENTS,
+    "context-moves-the-negatives",
+    caught_by="gradient of negatives",
+    loses=1.5,
+    misconception=(
+        "You give each negative its error times the context u. It is scored with the centre, so it"
+        " receives v."
+    ),
+)
+def _(center, context, negatives):
+    _, bad = _scores(center, context, negatives)
+    d_center, d_context, _ = _gradients(center, context, negatives)
+    push = torch.sigmoid(bad) / len(center)
+    return d_center, d_context, push[:, :, None] * context[:, None]
+
+
+@mistake(
+    GRADIENTS,
+    "autograd-of-log-of-sigmoid",
+    caught_by="large scores",
+    loses=0.5,
+    misconception=(
+        "Your autograd goes through the log of a sigmoid. In float32 sigmoid(-200) is 0, and its"
+        " gradient NaN: use `logsigmoid`."
+    ),
+)
+def _(center, context, negatives):
+    leaves = [part.clone().requires_grad_() for part in (center, context, negatives)]
+    good, bad = _scores(*leaves)
+    loss = -(torch.sigmoid(good).log() + torch.sigmoid(-bad).log().sum(-1)).mean()
+    return torch.autograd.grad(loss, leaves)
+
+
+@mistake(GRADIENTS, "squeezed", caught_by="context gradient", loses=5, misconception=SQUEEZED)
+def _(center, context, negatives):
+    pull = torch.sigmoid((center * context).sum(1)) - 1
+    push = torch.sigmoid(torch.bmm(negatives, center.unsqueeze(2)).squeeze())
+    d_center = pull[:, None] * context + (push[:, :, None] * negatives).sum(1)
+    parts = d_center, pull[:, None] * center, push[:, :, None] * center[:, None]
+    return tuple(part / len(center) for part in parts)
+
+
 CBOW = "01.cbow_scores"
 
 
@@ -519,3 +687,70 @@ def _():
 )
 def _():
     return 4
+
+
+@mistake(
+    CBOW,
+    "each-word-once",
+    caught_by="mean without padding",
+    loses=2,
+    misconception="You count each word once. A word that occurs twice in a row counts twice.",
+)
+def _(word_vectors, output_vectors, contexts):
+    rows = [word_vectors[row[row >= 0].unique()].mean(0) for row in contexts]
+    return torch.stack(rows) @ output_vectors.T
+
+
+@mistake(
+    CBOW,
+    "last-word-for-padding",
+    caught_by="mean without padding",
+    loses=2,
+    misconception=(
+        "You index with -1, which reads the last word's vector. Padding must play no part."
+    ),
+)
+def _(word_vectors, output_vectors, contexts):
+    return word_vectors[contexts].mean(1) @ output_vectors.T
+
+
+@mistake(
+    CBOW,
+    "scored-with-word-vectors",
+    caught_by="mean without padding",
+    loses=2,
+    misconception="You score with the word vectors. The mean meets the output vectors.",
+)
+def _(word_vectors, output_vectors, contexts):
+    present = (contexts >= 0).unsqueeze(-1)
+    rows = word_vectors[contexts.clamp(min=0)] * present
+    return rows.sum(1) / present.sum(1) @ word_vectors.T
+
+
+@mistake(
+    CBOW,
+    "words-of-the-batch",
+    caught_by="mean without padding",
+    loses=2,
+    misconception=(
+        "You divide by the number of words in the whole batch. Each row has its own number: sum"
+        " over axis 1."
+    ),
+)
+def _(word_vectors, output_vectors, contexts):
+    present = (contexts >= 0).unsqueeze(-1)
+    rows = word_vectors[contexts.clamp(min=0)] * present
+    return rows.sum(1) / present.sum() @ output_vectors.T
+
+
+@mistake(
+    CBOW,
+    "softmax-of-scores",
+    caught_by="mean without padding",
+    loses=2,
+    misconception="You return probabilities. The scores are the dot products, without a softmax.",
+)
+def _(word_vectors, output_vectors, contexts):
+    present = (contexts >= 0).unsqueeze(-1)
+    rows = word_vectors[contexts.clamp(min=0)] * present
+    return (rows.sum(1) / present.sum(1) @ output_vectors.T).softmax(-1)

@@ -156,8 +156,8 @@ def test_a_word_that_stands_twice_counts_twice(student, rng):
         ).equals(
             torch.tensor(2.0),
             cause=(
-                "The same word at another position is a context word like any other: each of "
-                "the two positions counts the other, so the cell is 2."
+                "The same word at another position is a context like any other: each position "
+                "counts the other, so the cell is 2."
             ),
         )
         again = [word, word, fill[0], word, word]
@@ -307,8 +307,7 @@ def test_a_sentence_shorter_than_its_window(student, rng):
             student,
             num_words,
             whole(rng, 8, 12),
-            "in a sentence shorter than the window every other word of the "
-            "sentence is a context, and there are no more.",
+            "in a sentence shorter than the window, every other word is a context, and no more.",
         )
     for num_words, reach in (
         (words, reach) for words in range(2, 7) for reach in range(words, words + 3)
@@ -317,8 +316,7 @@ def test_a_sentence_shorter_than_its_window(student, rng):
             student,
             num_words,
             reach,
-            "in a sentence no longer than the window every other word is a context, and there are"
-            " no more.",
+            "in a sentence no longer than the window, every other word is a context, and no more.",
         )
     for num_words, reach in (
         (3, 12),

@@ -59,6 +59,14 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
                 f"they would give other frequencies."
             ),
         ),
+        (
+            tiny,
+            1e-8,
+            (
+                "Frequencies and t may be as small as one in a hundred million: add no epsilon,"
+                f" and set no lower bound. {rule}"
+            ),
+        ),
         (large, 1e-5, f"{rule} Here counts and their sum need more than 32 bits."),
         (large.float(), 1e-5, rule),
         (billions.double(), 1e-5, rule),
@@ -87,14 +95,6 @@ def test_a_frequent_word_is_kept_with_the_root_of_threshold_over_share(student, 
             look_alike(alike),
             0.03,
             (f"{rule} Different counts give different results."),
-        ),
-        (
-            tiny,
-            1e-8,
-            (
-                f"{rule} Frequencies and t may be as small as one in a hundred million: add no "
-                f"epsilon."
-            ),
         ),
     ):
         right = (t * given.double().sum() / given.double()).sqrt().clamp(max=1).float()

@@ -502,8 +502,8 @@ def test_large_scores_give_finite_gradients(student, rng):
                     which,
                     parts,
                     (
-                        "Your gradients overflow at scores of a few hundred: exp of such a number"
-                        " is infinite in float32. Use `torch.sigmoid`, without its logarithm."
+                        "At scores of a few hundred exp is infinite in float32 and a sigmoid may"
+                        " be 0: use `torch.sigmoid`, without its logarithm."
                     ),
                 )
     row = of_length_two(rng, 3)
@@ -596,12 +596,11 @@ def test_only_the_words_that_are_there_are_averaged(student, rng):
     for rows in ([pair], [one], [[0]]):
         ask(rows, f"{rule}.")
     ask([pair], f"{rule}. Padding may come first.", front=True)
-    ask([one, [*pair, 0], pair, [0, 0]], f"{rule}, row by row: each row has its own number.")
+    ask([one, [*pair, 0], pair, [0, 0]], f"{rule}. Each row has its own number.")
     for rows in ([one, pair], [pair, one, [0, 0, words - 1]]):
         ask(
             rows,
-            f"{rule}, row by row: each row has its own number, also where there are as many rows as"
-            " dimensions.",
+            f"{rule}. Each row has its own number, also with as many rows as dimensions.",
             dim=len(rows),
         )
     ask(

@@ -38,8 +38,12 @@ RETURNS = (
     " `assert`."
 )
 OTHER = (
-    "Your test stops with an exception that is no AssertionError. That means the test is broken,"
-    " not the function: complain with `assert`."
+    "Your test stops with an exception that is no AssertionError. Complain with `assert`, and see"
+    " that the test itself runs without errors."
+)
+REFUSED = (
+    "The function that you test raised an exception: call it only with arguments that the statement"
+    " allows."
 )
 GETS_THROUGH = "Your test accepted a wrong implementation."
 
@@ -101,10 +105,15 @@ def _verdict(test: Callable, function: Callable) -> tuple[int, str]:
     Raises CheckFailed for a broken test.
     """
     called: list[int] = []
+    refused: list[Exception] = []
 
     def candidate(*args: object, **more: object) -> object:
         called.append(1)
-        return function(*args, **more)
+        try:
+            return function(*args, **more)
+        except Exception as error:
+            refused.append(error)
+            raise
 
     try:
         value = test(candidate)
@@ -113,7 +122,9 @@ def _verdict(test: Callable, function: Callable) -> tuple[int, str]:
             raise
         if any(line.startswith("AssertionError") for line in error.text.split("\n")):
             return len(called), error.text
-        raise CheckFailed(OTHER, error.text) from None
+        raise CheckFailed(
+            REFUSED if any(str(one) in error.text for one in refused) else OTHER, error.text
+        ) from None
     if type(value) is torch.Tensor and value.dtype == torch.bool and value.numel() == 1:
         value = bool(value)
     if value is False:
