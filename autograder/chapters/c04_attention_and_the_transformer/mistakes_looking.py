@@ -154,6 +154,20 @@ def _(q, k, v, mask):
 
 @mistake(
     LOOK,
+    "causal-without-a-mask",
+    caught_by="softmax over keys",
+    loses=7.5,
+    misconception=(
+        "You apply a causal mask where `mask` is None. Every query then attends to every key."
+    ),
+)
+def _(q, k, v, mask):
+    behind = torch.ones(1, 1, q.shape[2], k.shape[2], dtype=torch.bool).tril()
+    return _attend(q, k, v, behind if mask is None else mask)
+
+
+@mistake(
+    LOOK,
     "keys-for-values",
     caught_by="single key",
     loses=9,
@@ -412,6 +426,21 @@ def _(q, k, v, mask):
 
 @mistake(
     LOOK,
+    "mask-times-minus-infinity-added",
+    caught_by="masked keys",
+    loses=5,
+    misconception=(
+        "You multiply the inverted mask by minus infinity: 0 times infinity is NaN at the keys that"
+        " are not masked. Use `masked_fill`."
+    ),
+)
+def _(q, k, v, mask):
+    hidden = 0 if mask is None else -torch.inf * (~mask).to(q.dtype)
+    return (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]) + hidden).softmax(-1) @ v
+
+
+@mistake(
+    LOOK,
     "minus-10000-added",
     caught_by="fully masked queries",
     loses=3,
@@ -540,6 +569,22 @@ def _(q, k, v, mask):
     return _attend(
         q, k, v, mask, weigh=lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True)
     )
+
+
+@mistake(
+    LOOK,
+    "overflow-then-masked",
+    caught_by="fully masked queries",
+    loses=2,
+    misconception=(
+        "You exponentiate the scores as they are, which overflows from 89 on. Subtract the row's"
+        " maximum first, or use softmax."
+    ),
+)
+def _(q, k, v, mask):
+    powers = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).exp()
+    powers = powers if mask is None else powers * mask
+    return powers / (powers.sum(-1, keepdim=True) + 1e-9) @ v
 
 
 @mistake(
