@@ -573,22 +573,6 @@ def _(q, k, v, mask):
 
 @mistake(
     LOOK,
-    "overflow-then-masked",
-    caught_by="fully masked queries",
-    loses=2,
-    misconception=(
-        "You exponentiate the scores as they are, which overflows from 89 on. Subtract the row's"
-        " maximum first, or use softmax."
-    ),
-)
-def _(q, k, v, mask):
-    powers = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).exp()
-    powers = powers if mask is None else powers * mask
-    return powers / (powers.sum(-1, keepdim=True) + 1e-9) @ v
-
-
-@mistake(
-    LOOK,
     "largest-of-all",
     caught_by="large scores",
     loses=1,
