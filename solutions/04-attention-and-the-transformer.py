@@ -375,7 +375,7 @@ if straight is not None and shuffled is not None:
 #
 # **Rules**
 # 1. Row $t$ encodes `positions[t]`. Positions may start anywhere, skip, decrease, and repeat.
-# 2. Far positions must be as accurate as near ones. In float32 the angle 90,000.4 is 90,000.398: compute the angles in float64 (`torch.float64`) and return float32.
+# 2. Far positions must be as accurate as near ones. In float32 the angle 90,000.4 is 90,000.398: compute frequencies and angles in float64 (`torch.float64`) and return float32.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -450,7 +450,7 @@ for apart in (0, 1, 2, 10, 100):
 # **Rules**
 # 1. The pairs are $(0, D/2)$, $(1, D/2 + 1)$ and so on, as in LLaMA's code. The paper pairs neighbours, $(0, 1)$, $(2, 3)$: not here.
 # 2. Token $t$ is at `positions[t]`, in every sequence and every head. Positions may start anywhere, skip, decrease, and repeat.
-# 3. Far positions must be as accurate as near ones: compute angles, cosines and sines in float64, then convert the cosines and sines to the dtype of `x`.
+# 3. Far positions must be as accurate as near ones: compute frequencies, angles, cosines and sines in float64, then convert the cosines and sines to the dtype of `x`.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -812,7 +812,7 @@ for length in (128, 512, 2048, 4608, 16384):
 # </details>
 # <details><summary>Fine print</summary>
 #
-# `attend` mixes the tokens of a sequence, the other three treat each token by itself; none of them keeps anything between calls. A norm or a sublayer may return zeros, or what it was given.
+# `attend` mixes the tokens of a sequence, the other three treat each token by itself; none of them keeps anything between calls. A norm or a sublayer may return zeros, or a copy of what it was given.
 #
 # </details>
 

@@ -384,8 +384,8 @@ def _(x, attend, feed_forward, norm_1, norm_2):
     caught_by="one call each",
     loses=0.5,
     misconception=(
-        "You compute attention twice, once for the sum and once for the feed-forward. Keep its"
-        " result in a variable."
+        "You call one of the four functions more than once. Call each once and keep its result in a"
+        " variable."
     ),
 )
 def _(x, attend, feed_forward, norm_1, norm_2):

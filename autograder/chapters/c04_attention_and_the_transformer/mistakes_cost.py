@@ -55,6 +55,30 @@ def _(tokens, hidden, heads, inner):
 
 @mistake(
     COST,
+    "all-biases-with-c-elements",
+    caught_by="parameter count",
+    loses=2,
+    misconception="You give all six biases C elements. That of the projection to F has F.",
+)
+def _(tokens, hidden, heads, inner):
+    return _cost(tokens, hidden, heads, inner, biases=6 * hidden)
+
+
+@mistake(
+    COST,
+    "feed-forward-biases-with-f-elements",
+    caught_by="parameter count",
+    loses=2,
+    misconception=(
+        "You give both biases of the feed-forward F elements. That of the projection to C has C."
+    ),
+)
+def _(tokens, hidden, heads, inner):
+    return _cost(tokens, hidden, heads, inner, biases=4 * hidden + 2 * inner)
+
+
+@mistake(
+    COST,
     "matrices-only",
     caught_by="parameter count",
     loses=2,
@@ -216,6 +240,19 @@ def _(tokens, hidden, heads, inner):
 
 @mistake(
     COST,
+    "three-matrices-in-the-feed-forward",
+    caught_by="parameter count",
+    loses=4,
+    misconception=(
+        "You count three matrices in the feed-forward, as in a gated one. Here there are two."
+    ),
+)
+def _(tokens, hidden, heads, inner):
+    return _cost(tokens, hidden, heads, inner, matrices=4 * hidden * hidden + 3 * hidden * inner)
+
+
+@mistake(
+    COST,
     "times-the-tokens",
     caught_by="parameter count",
     loses=2,
@@ -257,11 +294,27 @@ def _(tokens, hidden, heads, inner):
     caught_by="FLOP count",
     loses=2,
     misconception=(
-        "You count the scores but not the product of weights and values, which is as large."
+        "You count half of attention's own FLOPs: one of its two products, or the factor 2, is"
+        " missing."
     ),
 )
 def _(tokens, hidden, heads, inner):
     return _cost(tokens, hidden, heads, inner, means=1)
+
+
+@mistake(
+    COST,
+    "products-of-one-head",
+    caught_by="FLOP count",
+    loses=2,
+    misconception="You count attention's two products for one head. There are H heads.",
+)
+def _(tokens, hidden, heads, inner):
+    found = _cost(tokens, hidden, heads, inner, means=0)
+    return {
+        **found,
+        "operations": found["operations"] + 4 * tokens * tokens * (hidden // heads),
+    }
 
 
 @mistake(
@@ -323,6 +376,22 @@ def _(tokens, hidden, heads, inner):
             + 2 * tokens * (tokens + 1) * hidden
         ),
     }
+
+
+@mistake(
+    COST,
+    "causal-half-of-both",
+    caught_by="FLOP count",
+    loses=3,
+    misconception=(
+        "You count only the scores that a causal mask leaves. Nothing is masked here, and masked"
+        " scores are computed too."
+    ),
+)
+def _(tokens, hidden, heads, inner):
+    pairs = tokens * (tokens + 1) // 2
+    found = _cost(tokens, hidden, heads, inner, means=0, scores=4 * heads * pairs)
+    return {**found, "operations": found["operations"] + 4 * pairs * hidden}
 
 
 @mistake(

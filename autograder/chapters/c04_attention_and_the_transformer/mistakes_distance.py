@@ -122,6 +122,28 @@ def _(num_heads, num_queries, num_keys):
 
 @mistake(
     BIAS,
+    "always-the-power-below",
+    caught_by="slopes per head",
+    loses=3,
+    misconception=(
+        "You take the power of two below H although H is one itself. All H heads then have the"
+        " slopes 2^(-8h / H)."
+    ),
+)
+def _(num_heads, num_queries, num_keys):
+    power = 1 << (max(num_heads - 1, 1).bit_length() - 1)
+    return _bias(
+        num_heads,
+        num_queries,
+        num_keys,
+        lambda heads: (
+            _slopes(power) + _even(heads - power, lambda h, H: 2 ** (-8 * (h + 0.5) / power))
+        ),
+    )
+
+
+@mistake(
+    BIAS,
     "slopes-in-equal-steps",
     caught_by="slopes per head",
     loses=4,
@@ -288,6 +310,36 @@ def _(num_heads, num_queries, num_keys):
         away=lambda gap: torch.arange(gap.shape[1]).float().expand(gap.shape),
         sign=1.0,
     )
+
+
+@mistake(
+    BIAS,
+    "from-the-last-key",
+    caught_by="distance on both sides",
+    loses=3,
+    misconception=(
+        "You take the distance from the last position for every query, as MPT does. Each query has"
+        " its own position."
+    ),
+)
+def _(num_heads, num_queries, num_keys):
+    return _bias(
+        num_heads,
+        num_queries,
+        num_keys,
+        away=lambda gap: torch.arange(gap.shape[1]).flip(0).float().expand(gap.shape),
+    )
+
+
+@mistake(
+    BIAS,
+    "one-place-too-far",
+    caught_by="distance on both sides",
+    loses=3,
+    misconception="You are off by one: query t is at position S - T + t.",
+)
+def _(num_heads, num_queries, num_keys):
+    return _bias(num_heads, num_queries, num_keys, first=lambda queries, keys: keys - queries + 1)
 
 
 @mistake(
@@ -462,6 +514,48 @@ def _(num_heads, num_queries, num_keys):
         lambda heads: (
             _slopes(power) + _even(heads - power, lambda h, H: 2 ** (-8 * (h - 0.5) / power))
         ),
+    )
+
+
+@mistake(
+    BIAS,
+    "others-flatter-by-one",
+    caught_by="other head counts",
+    loses=1,
+    misconception=(
+        "You start the remaining heads one step late, at j + 1/2. With j from 1, the exponent has"
+        " j - 1/2."
+    ),
+)
+def _(num_heads, num_queries, num_keys):
+    power = 1 << (num_heads.bit_length() - 1)
+    return _bias(
+        num_heads,
+        num_queries,
+        num_keys,
+        lambda heads: (
+            _slopes(power) + _even(heads - power, lambda h, H: 2 ** (-8 * (h + 1.5) / power))
+        ),
+    )
+
+
+@mistake(
+    BIAS,
+    "others-in-half-steps",
+    caught_by="other head counts",
+    loses=1,
+    misconception=(
+        "You give the remaining heads the first slopes of 2P heads. Take every second of those: the"
+        " first, the third and so on."
+    ),
+)
+def _(num_heads, num_queries, num_keys):
+    power = 1 << (num_heads.bit_length() - 1)
+    return _bias(
+        num_heads,
+        num_queries,
+        num_keys,
+        lambda heads: _slopes(power) + _slopes(2 * power)[: heads - power],
     )
 
 

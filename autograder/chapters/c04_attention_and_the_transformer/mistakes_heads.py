@@ -151,6 +151,20 @@ def _(x, *more):
 
 @mistake(
     HEADS,
+    "sequences-for-tokens",
+    caught_by="single head",
+    loses=7,
+    misconception=(
+        "You attend over the sequences of the batch, as if the tokens came first. They are on the"
+        " second axis: (B, T, C)."
+    ),
+)
+def _(x, *more):
+    return _heads(x.transpose(0, 1), *more).transpose(0, 1)
+
+
+@mistake(
+    HEADS,
     "no-scale",
     caught_by="single head",
     loses=6,

@@ -154,6 +154,20 @@ def _(q, k, v, mask):
 
 @mistake(
     LOOK,
+    "causal-without-a-mask",
+    caught_by="softmax over keys",
+    loses=7.5,
+    misconception=(
+        "You apply a causal mask where `mask` is None. Every query then attends to every key."
+    ),
+)
+def _(q, k, v, mask):
+    behind = torch.ones(1, 1, q.shape[2], k.shape[2], dtype=torch.bool).tril()
+    return _attend(q, k, v, behind if mask is None else mask)
+
+
+@mistake(
+    LOOK,
     "keys-for-values",
     caught_by="single key",
     loses=9,
@@ -408,6 +422,21 @@ def _(q, k, v, mask):
 )
 def _(q, k, v, mask):
     return _attend(q, k, v, mask, fill=-1e4)
+
+
+@mistake(
+    LOOK,
+    "mask-times-minus-infinity-added",
+    caught_by="masked keys",
+    loses=5,
+    misconception=(
+        "You multiply the inverted mask by minus infinity: 0 times infinity is NaN at the keys that"
+        " are not masked. Use `masked_fill`."
+    ),
+)
+def _(q, k, v, mask):
+    hidden = 0 if mask is None else -torch.inf * (~mask).to(q.dtype)
+    return (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]) + hidden).softmax(-1) @ v
 
 
 @mistake(

@@ -56,6 +56,45 @@ def _(lengths, queries, keys):
 
 @mistake(
     MASKS,
+    "offset-with-the-wrong-sign",
+    caught_by="last T positions",
+    loses=4,
+    misconception=(
+        "You shift the triangle the wrong way: query t is at position S - T + t, not T - S + t."
+    ),
+)
+def _(lengths, queries, keys):
+    return _mask(lengths, queries, keys, place=torch.arange(queries) + queries - keys)
+
+
+@mistake(
+    MASKS,
+    "not-causal-with-a-cache",
+    caught_by="last T positions",
+    loses=3,
+    misconception=(
+        "You leave out the causal mask where T < S. Of several new queries, only the last attends"
+        " to every key."
+    ),
+)
+def _(lengths, queries, keys):
+    place = None if queries == keys else torch.full((queries,), keys)
+    return _mask(lengths, queries, keys, place=place)
+
+
+@mistake(
+    MASKS,
+    "queries-as-columns",
+    caught_by="causal mask",
+    loses=5,
+    misconception="You exchange queries and keys. The result has a row for each query.",
+)
+def _(lengths, queries, keys):
+    return _mask(lengths, queries, keys).mT
+
+
+@mistake(
+    MASKS,
     "own-place-hidden",
     caught_by="causal mask",
     loses=4,
@@ -283,8 +322,8 @@ def _(lengths, queries, keys):
     caught_by="causal mask",
     loses=5,
     misconception=(
-        "You return an additive mask of 0 and minus infinity. Return bools, True where a key is"
-        " visible."
+        "You return an additive mask of 0 and minus infinity. Return bools, True where the query"
+        " may attend to the key."
     ),
 )
 def _(lengths, queries, keys):

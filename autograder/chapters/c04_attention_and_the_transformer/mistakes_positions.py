@@ -127,6 +127,17 @@ def _(positions, hidden):
 
 @mistake(
     SINES,
+    "exp-of-a-base-10-logarithm",
+    caught_by="frequencies per pair",
+    loses=2,
+    misconception="You use the base-10 logarithm with `exp`. Use the natural one, `math.log`.",
+)
+def _(positions, hidden):
+    return _waves(positions, hidden, base=math.exp(math.log10(10_000.0)))
+
+
+@mistake(
+    SINES,
     "pairs-from-the-slowest",
     caught_by="frequencies per pair",
     loses=2,
@@ -443,6 +454,20 @@ def _(x, positions, base):
     return torch.cat(
         _turned(x, positions, base, layout="pairs").unflatten(-1, (-1, 2)).unbind(-1), -1
     )
+
+
+@mistake(
+    ROTATE,
+    "interleaved",
+    caught_by="pairs across halves",
+    loses=4,
+    misconception=(
+        "You interleave the two new halves, as in exercise 4. Concatenate them: dimension i stays"
+        " at index i."
+    ),
+)
+def _(x, positions, base):
+    return _turned(x, positions, base).unflatten(-1, (2, -1)).mT.flatten(-2)
 
 
 @mistake(

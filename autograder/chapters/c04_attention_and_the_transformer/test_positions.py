@@ -145,7 +145,7 @@ def test_the_positions_are_those_that_are_given(student, rng):
 @sinusoids.stage("far positions", points=0.5)
 def test_far_positions_are_as_accurate_as_near_ones(student, rng):
     rule = (
-        "Compute the angles in float64 and return float32: at positions up to"
+        "Compute frequencies and angles in float64 and return float32: at positions up to"
         " 100,000, float32 angles are off by up to 0.008."
     )
     ask_sinusoids(student, [99_999], 6, rule, atol=1e-5)
@@ -330,7 +330,7 @@ def test_the_positions_of_the_tokens_are_given(student, rng):
 @rotate.stage("far positions", points=0.5)
 def test_far_tokens_are_as_accurate_as_near_ones(student, rng):
     rule = (
-        "Compute the angles in float64: at positions up to 100,000, float32 angles"
+        "Compute frequencies and angles in float64: at positions up to 100,000, float32 angles"
         " are off by up to 0.008."
     )
     one = torch.tensor([[[[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]]]])
