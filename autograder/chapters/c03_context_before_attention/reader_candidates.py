@@ -1,6 +1,6 @@
 """Readers from the left that a student's test must tell apart (exercise 03.test_no_peeking).
 
-Each takes ids (B, T) and gives logits (B, T, VOCAB). RIGHT holds three that see the words up to a
+Each takes ids (B, T) and gives logits (B, T, VOCAB). RIGHT holds four that see the words up to a
 place and nothing else, WRONG those that see more, by kind. Whatever they see too early moves a
 logit by more than 0.01, whichever word is put in the place of whichever: a row of SEEN differs from
 any other by at least 0.2 in every column, one of SLIGHT by 0.015 in two. A student never sees this.
