@@ -326,7 +326,9 @@ def test_gamma_multiplies_the_whole(student, rng):
             normal(rng, 3, 2, 4) + 0.5,
             normal(rng, 3),
             gamma,
-            "gamma multiplies the whole mix, once, and is not in the softmax.",
+            "gamma multiplies the whole mix, once, and is not in the softmax."
+            if gamma
+            else "gamma may be 0: then the mix is all zeros.",
         )
 
 
