@@ -310,6 +310,17 @@ def _(texts, vocab_size):
     return counts.index_put((pairs[0], pairs[1]), torch.ones(pairs.shape[1]), accumulate=True)
 
 
+@mistake(
+    BIGRAMS,
+    "last-pair-missed",
+    caught_by="bigram counts",
+    loses=4,
+    misconception="You miss the last pair of each text: n tokens have n - 1 pairs.",
+)
+def _(texts, vocab_size):
+    return _counted(texts, vocab_size, lambda text: zip([vocab_size, *text[:-2]], text))
+
+
 def _smoothed(
     counts,
     discount,
@@ -573,6 +584,17 @@ def _(counts, discount):
         return (kept + discount * kinds / len(counts)) / contexts.sum(1, keepdim=True)
 
     return _smoothed(counts, discount, base=base)
+
+
+@mistake(
+    KNESER,
+    "uniform-in-step-2",
+    caught_by="continuation counts",
+    loses=4,
+    misconception="In step 2 you share the freed mass equally. It goes to p of step 1.",
+)
+def _(counts, discount):
+    return _smoothed(counts, discount, base=lambda n, d: torch.full_like(n, 1 / n.shape[1]))
 
 
 def _judged(

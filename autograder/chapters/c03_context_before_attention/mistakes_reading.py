@@ -121,6 +121,28 @@ def _(x, h, c, w_x, w_h, b):
 
 @mistake(
     STEP,
+    "gates-exchanged-in-the-update",
+    caught_by="forget gate",
+    loses=6,
+    misconception="You multiply the old c by i and the candidate by f. It is the other way round.",
+)
+def _(x, h, c, w_x, w_h, b):
+    return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: i * c + f * g)
+
+
+@mistake(
+    STEP,
+    "cell-state-for-h",
+    caught_by="gate inputs",
+    loses=3,
+    misconception="You multiply `w_h` by c. It belongs to h; c is only multiplied by a gate.",
+)
+def _(x, h, c, w_x, w_h, b):
+    return _step(x, c, c, w_x, w_h, b)
+
+
+@mistake(
+    STEP,
     "nothing-kept",
     caught_by="forget gate",
     loses=6,
