@@ -416,7 +416,7 @@ if smooth is not None:
 # %% nbgrader={"grade": false, "grade_id": "lstm_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def lstm_step(x: Float[Tensor, "B D"], h: Float[Tensor, "B R"], c: Float[Tensor, "B H"], w_x: Float[Tensor, "4H D"],
               w_h: Float[Tensor, "4H R"], b: Float[Tensor, "4H"]) -> dict[str, Float[Tensor, "B H"]]:
-    """One step of an LSTM: its gates i, f and o, its content g, and the new c and h."""
+    """One step of an LSTM: its gates i, f and o, its candidate g, and the new c and h."""
     ### BEGIN SOLUTION
     i, f, g, o = (x @ w_x.T + h @ w_h.T + b).chunk(4, dim=-1)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
@@ -603,7 +603,7 @@ if alone is not None and beside is not None:
 # %% nbgrader={"grade": false, "grade_id": "letter_patterns", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def letter_patterns(letters: Float[Tensor, "W D"], filters: Float[Tensor, "F K D"],
                     bias: Float[Tensor, "F"]) -> Float[Tensor, "F"]:
-    """For each filter its largest score over the places of the word, plus its bias, and at least 0."""
+    """For each filter, the ReLU of its largest score over all positions plus its bias."""
     ### BEGIN SOLUTION
     width = filters.shape[1]
     scores = [(letters[place:place + width] * filters).sum((1, 2)) for place in range(len(letters) - width + 1)]

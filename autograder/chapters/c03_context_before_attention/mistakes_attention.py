@@ -194,6 +194,70 @@ def _(*parts):
 
 @mistake(
     ATTENTION,
+    "mask-inverted-finite",
+    caught_by="scores",
+    loses=5,
+    misconception="You mask the tokens and keep the padding. The mask is True at tokens.",
+)
+def _(*parts):
+    return _attended(*parts, share=lambda scores, mask: scores.masked_fill(mask, -1e9).softmax(1))
+
+
+@mistake(
+    ATTENTION,
+    "softmax-over-the-batch-finite",
+    caught_by="scores",
+    loses=5,
+    misconception=(
+        "Your softmax runs over the batch. Each sequence has its own: run it over the source"
+        " positions."
+    ),
+)
+def _(*parts):
+    return _attended(*parts, share=lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(0))
+
+
+@mistake(
+    ATTENTION,
+    "scores-for-weights",
+    caught_by="scores",
+    loses=3.5,
+    misconception=(
+        "You return the scores as weights. A softmax over the positions turns them into weights."
+    ),
+)
+def _(query, memory, w_query, w_memory, v, mask):
+    context, _ = _attended(query, memory, w_query, w_memory, v, mask)
+    return context, torch.tanh((query @ w_query.T)[:, None] + memory @ w_memory.T) @ v
+
+
+@mistake(
+    ATTENTION,
+    "query-without-its-axis",
+    caught_by="scores",
+    loses=5,
+    misconception=(
+        "You add W query along the positions. It needs an axis of length 1 for them: (B, 1, A)."
+    ),
+)
+def _(*parts):
+    return _attended(*parts, join=lambda q, k: (q[:, 0] + k).tanh())
+
+
+@mistake(
+    ATTENTION,
+    "projected-memory",
+    caught_by="scores",
+    loses=5,
+    misconception="Your context sums the projected memory U m. It is the weighted sum of `memory`.",
+)
+def _(query, memory, w_query, w_memory, v, mask):
+    _, weights = _attended(query, memory, w_query, w_memory, v, mask)
+    return _mean(weights, memory @ w_memory.T), weights
+
+
+@mistake(
+    ATTENTION,
     "weights-first",
     caught_by="scores",
     loses=5,

@@ -24,7 +24,7 @@ def _counted(texts, vocab_size, cells, rows=1):
     caught_by="bigram counts",
     loses=4,
     misconception=(
-        "You exchange rows and columns: the row is the token before, the column the one after."
+        "You exchange rows and columns: the row is the context, the column the next token."
     ),
 )
 def _(texts, vocab_size):
@@ -56,8 +56,8 @@ def _(texts, vocab_size):
     caught_by="text boundaries",
     loses=1,
     misconception=(
-        "Before the first token of a text you count the last token of the text before it too: texts"
-        " are strangers."
+        "You count the last token of a text as the context of the next text's first token. Texts"
+        " are independent."
     ),
 )
 def _(texts, vocab_size):
@@ -181,7 +181,7 @@ def _(texts, vocab_size):
     caught_by="bigram counts",
     loses=4,
     misconception=(
-        "You let the last token of a text be followed by its first. Nothing comes after the last."
+        "You count the first token after the last one of a text. Nothing follows the last."
     ),
 )
 def _(texts, vocab_size):
@@ -257,6 +257,70 @@ def _(texts, vocab_size):
     return _counted(texts, vocab_size, lambda text: zip([vocab_size, *text], text)).long()
 
 
+@mistake(
+    BIGRAMS,
+    "end-column",
+    caught_by="starts of texts",
+    loses=5,
+    misconception="You count an end after each text. Nothing is added at the end of a text.",
+)
+def _(texts, vocab_size):
+    counts = torch.zeros(vocab_size + 1, vocab_size + 1)
+    for text in texts:
+        for before, after in zip([vocab_size, *text], [*text, vocab_size]):
+            counts[before, after] += 1
+    return counts
+
+
+@mistake(
+    BIGRAMS,
+    "size-from-the-largest-id",
+    caught_by="starts of texts",
+    loses=5,
+    misconception="You take the table's size from the largest id that occurs. It is `vocab_size`.",
+)
+def _(texts, vocab_size):
+    size = max(max(text) for text in texts if text) + 1
+    return _counted(texts, size, lambda text: zip([size, *text], text))
+
+
+@mistake(
+    BIGRAMS,
+    "last-before-first",
+    caught_by="starts of texts",
+    loses=5,
+    misconception=(
+        "For the first token `text[i - 1]` is `text[-1]`, the last one. Its context is the start."
+    ),
+)
+def _(texts, vocab_size):
+    return _counted(texts, vocab_size, lambda text: zip([*text[-1:], *text], text))
+
+
+@mistake(
+    BIGRAMS,
+    "no-text-fails",
+    caught_by="text boundaries",
+    loses=1,
+    misconception="Your code fails where there is no text at all. The table is all zeros then.",
+)
+def _(texts, vocab_size):
+    pairs = torch.cat([torch.tensor([[vocab_size, *text[:-1]], text]) for text in texts if text], 1)
+    counts = torch.zeros(vocab_size + 1, vocab_size)
+    return counts.index_put((pairs[0], pairs[1]), torch.ones(pairs.shape[1]), accumulate=True)
+
+
+@mistake(
+    BIGRAMS,
+    "last-pair-missed",
+    caught_by="bigram counts",
+    loses=4,
+    misconception="You miss the last pair of each text: n tokens have n - 1 pairs.",
+)
+def _(texts, vocab_size):
+    return _counted(texts, vocab_size, lambda text: zip([vocab_size, *text[:-2]], text))
+
+
 def _smoothed(
     counts,
     discount,
@@ -299,7 +363,7 @@ def _(counts, discount):
     caught_by="freed probability mass",
     loses=5.5,
     misconception=(
-        "You save the discount for every time that a token was seen. It is taken once for each"
+        "You free the discount for every occurrence of a token. It is freed once for each"
         " different token."
     ),
 )
@@ -313,7 +377,7 @@ def _(counts, discount):
     caught_by="freed probability mass",
     loses=5.5,
     misconception=(
-        "You save the discount for all V tokens. It is taken from those only that were seen in the"
+        "You free the discount for all V tokens. It is freed only for those that were seen in the"
         " row."
     ),
 )
@@ -340,7 +404,7 @@ def _(counts, discount):
     "uniform-left-out",
     caught_by="uniform distribution",
     loses=2,
-    misconception="Step 1 is n / S in your code. It saves too, for all V tokens in equal parts.",
+    misconception="Step 1 is n / S in your code. It frees mass as well, which all V tokens share.",
 )
 def _(counts, discount):
     return _smoothed(counts, discount, base=lambda n, d: n / n.sum())
@@ -351,7 +415,7 @@ def _(counts, discount):
     "saved-and-not-given",
     caught_by="uniform distribution",
     loses=2,
-    misconception="In step 1 you take the discount and give nothing back.",
+    misconception="In step 1 you subtract the discount and do not redistribute it.",
 )
 def _(counts, discount):
     size = counts.shape[1]
@@ -404,7 +468,7 @@ def _(counts, discount):
     "nothing-saved",
     caught_by="discounted counts",
     loses=7,
-    misconception="You divide the counts by their sum and save nothing.",
+    misconception="You divide the counts by their sum, without a discount.",
 )
 def _(counts, discount):
     return counts / counts.sum(1, keepdim=True).clamp(min=1)
@@ -416,8 +480,8 @@ def _(counts, discount):
     caught_by="discounted counts",
     loses=7,
     misconception=(
-        "You mix with a fixed share, as Jelinek and Mercer do. Here each count gives up the"
-        " discount."
+        "You interpolate with a fixed weight, as Jelinek and Mercer do. Here the discount is"
+        " subtracted from each count."
     ),
 )
 def _(counts, discount):
@@ -433,7 +497,7 @@ def _(counts, discount):
     "only-the-unseen",
     caught_by="discounted counts",
     loses=7,
-    misconception="You give what was saved to the unseen tokens alone. All tokens share it.",
+    misconception="You give the freed mass to the unseen tokens alone. All tokens share it.",
 )
 def _(counts, discount):
     p = _smoothed(torch.zeros_like(counts), discount) * 0 + _smoothed(counts, discount)
@@ -447,7 +511,7 @@ def _(counts, discount):
     "divided-twice",
     caught_by="freed probability mass",
     loses=5.5,
-    misconception="You divide what is saved by the sum of the row twice.",
+    misconception="You divide the freed mass by the sum of the row twice.",
 )
 def _(counts, discount):
     return _smoothed(
@@ -463,7 +527,7 @@ def _(counts, discount):
     caught_by="freed probability mass",
     loses=5.5,
     misconception=(
-        "You save the discount once for each row. It is taken once for each different token in it."
+        "You free the discount once for each row. It is freed once for each different token in it."
     ),
 )
 def _(counts, discount):
@@ -490,6 +554,47 @@ def _(counts, discount):
 )
 def _(counts, discount):
     return _smoothed(counts, discount, lower=lambda c: (c > 1).sum(0, keepdim=True).float())
+
+
+@mistake(
+    KNESER,
+    "kinds-after-the-discount",
+    caught_by="freed probability mass",
+    loses=3.5,
+    misconception=(
+        "You count K(r) after discounting. A count that the discount reduces to 0 was seen all the"
+        " same."
+    ),
+)
+def _(counts, discount):
+    return _smoothed(counts, discount, kinds=lambda c: (c > discount).sum(1, keepdim=True).float())
+
+
+@mistake(
+    KNESER,
+    "divided-by-the-contexts",
+    caught_by="freed probability mass",
+    loses=5.5,
+    misconception="In step 1 you divide by the number of contexts. V is the number of tokens.",
+)
+def _(counts, discount):
+    def base(contexts, discount):
+        kept = (contexts - discount).clamp(min=0)
+        kinds = (contexts > 0).sum(1, keepdim=True)
+        return (kept + discount * kinds / len(counts)) / contexts.sum(1, keepdim=True)
+
+    return _smoothed(counts, discount, base=base)
+
+
+@mistake(
+    KNESER,
+    "uniform-in-step-2",
+    caught_by="continuation counts",
+    loses=4,
+    misconception="In step 2 you share the freed mass equally. It goes to p of step 1.",
+)
+def _(counts, discount):
+    return _smoothed(counts, discount, base=lambda n, d: torch.full_like(n, 1 / n.shape[1]))
 
 
 def _judged(

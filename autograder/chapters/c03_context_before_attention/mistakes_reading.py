@@ -121,6 +121,28 @@ def _(x, h, c, w_x, w_h, b):
 
 @mistake(
     STEP,
+    "gates-exchanged-in-the-update",
+    caught_by="forget gate",
+    loses=6,
+    misconception="You multiply the old c by i and the candidate by f. It is the other way round.",
+)
+def _(x, h, c, w_x, w_h, b):
+    return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: i * c + f * g)
+
+
+@mistake(
+    STEP,
+    "cell-state-for-h",
+    caught_by="gate inputs",
+    loses=3,
+    misconception="You multiply `w_h` by c. It belongs to h; c is only multiplied by a gate.",
+)
+def _(x, h, c, w_x, w_h, b):
+    return _step(x, c, c, w_x, w_h, b)
+
+
+@mistake(
+    STEP,
     "nothing-kept",
     caught_by="forget gate",
     loses=6,
@@ -135,7 +157,7 @@ def _(x, h, c, w_x, w_h, b):
     "old-state-shown",
     caught_by="output gate",
     loses=4,
-    misconception="You show the tanh of the old c. Make the new c first.",
+    misconception="You compute h from the old c. It is o times the tanh of the new c.",
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, show=lambda o, new, old: o * old.tanh())
@@ -146,7 +168,7 @@ def _(x, h, c, w_x, w_h, b):
     "shown-without-tanh",
     caught_by="output gate",
     loses=4,
-    misconception="You show o times c. The new c goes through tanh first.",
+    misconception="Your h is o times the new c. The new c goes through tanh first.",
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, show=lambda o, new, old: o * new)
@@ -157,7 +179,7 @@ def _(x, h, c, w_x, w_h, b):
     "tanh-of-the-product",
     caught_by="output gate",
     loses=4,
-    misconception="You take tanh of o times c. The gate multiplies the tanh.",
+    misconception="Your h is the tanh of o times c. The gate multiplies the tanh.",
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, show=lambda o, new, old: (o * new).tanh())
@@ -168,10 +190,7 @@ def _(x, h, c, w_x, w_h, b):
     "state-through-tanh",
     caught_by="forget gate",
     loses=5,
-    misconception=(
-        "You return tanh of the new c as c. It is kept as it is; only what is shown goes through"
-        " tanh."
-    ),
+    misconception=("You return tanh of the new c as c. Only the hidden state h goes through tanh."),
 )
 def _(x, h, c, w_x, w_h, b):
     found = _step(x, h, c, w_x, w_h, b)
@@ -184,7 +203,7 @@ def _(x, h, c, w_x, w_h, b):
     caught_by="forget gate",
     loses=6,
     misconception=(
-        "You put the content through a sigmoid. It goes through tanh, and may be negative."
+        "You apply a sigmoid to the candidate g. It goes through tanh, and may be negative."
     ),
 )
 def _(x, h, c, w_x, w_h, b):
@@ -196,7 +215,7 @@ def _(x, h, c, w_x, w_h, b):
     "gates-through-tanh",
     caught_by="forget gate",
     loses=6,
-    misconception="You put the gates through tanh. A gate is a sigmoid, between 0 and 1.",
+    misconception="You apply tanh to the gates. A gate is a sigmoid, between 0 and 1.",
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, squash=torch.tanh)
@@ -226,7 +245,7 @@ def _(x, h, c, w_x, w_h, b):
     "nothing-shown-is-read",
     caught_by="gate inputs",
     loses=3,
-    misconception="Your gates never read h, what was shown at the word before.",
+    misconception="Your gates do not use `h`, the previous hidden state.",
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, 0 * h, c, w_x, w_h, b)
@@ -238,13 +257,85 @@ def _(x, h, c, w_x, w_h, b):
     caught_by="forget gate",
     loses=6,
     misconception=(
-        "You cut the sum into groups of four neighbours. The four blocks stand one behind the"
-        " other, H numbers each."
+        "You split the sum into groups of four neighbours. The four blocks follow each other, H"
+        " numbers each."
     ),
 )
 def _(x, h, c, w_x, w_h, b):
     i, f, g, o = (x @ w_x.T + h @ w_h.T + b).reshape(len(x), -1, 4).unbind(-1)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    new = f * c + i * g
+    return {"i": i, "f": f, "g": g, "o": o, "c": new, "h": o * new.tanh()}
+
+
+@mistake(
+    STEP,
+    "blocks-along-the-batch",
+    caught_by="forget gate",
+    loses=6,
+    misconception="You cut the batch into four. The blocks lie along the last axis: dim=-1.",
+)
+def _(x, h, c, w_x, w_h, b):
+    i, f, g, o = (x @ w_x.T + h @ w_h.T + b).chunk(4)
+    new = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return {"i": i, "f": f, "g": g, "o": o, "c": new, "h": o.sigmoid() * new.tanh()}
+
+
+@mistake(
+    STEP,
+    "not-transposed",
+    caught_by="forget gate",
+    loses=6,
+    misconception="You multiply by `w_x` without its transpose. It is (4H, D).",
+)
+def _(x, h, c, w_x, w_h, b):
+    return _step(x, h, c, w_x.T, w_h.T, b)
+
+
+@mistake(
+    STEP,
+    "bias-twice",
+    caught_by="forget gate",
+    loses=6,
+    misconception="You add the bias b twice. torch has two biases; here there is one.",
+)
+def _(x, h, c, w_x, w_h, b):
+    return _step(x, h, c, w_x, w_h, 2 * b)
+
+
+@mistake(
+    STEP,
+    "old-c-returned",
+    caught_by="forget gate",
+    loses=5,
+    misconception='You return the old cell state as "c". Return the new one.',
+)
+def _(x, h, c, w_x, w_h, b):
+    return {**_step(x, h, c, w_x, w_h, b), "c": c.clone()}
+
+
+@mistake(
+    STEP,
+    "candidate-by-one-minus-f",
+    caught_by="input gate",
+    loses=5,
+    misconception="You weight the candidate by 1 - f, as a GRU does. The input gate i is separate.",
+)
+def _(x, h, c, w_x, w_h, b):
+    return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: f * c + (1 - f) * g)
+
+
+@mistake(
+    STEP,
+    "blocks-as-wide-as-h",
+    caught_by="gate inputs",
+    loses=3,
+    misconception="You take the block size from `h`. It is H, that of `c`: R may differ from H.",
+)
+def _(x, h, c, w_x, w_h, b):
+    size, sums = h.shape[1], x @ w_x.T + h @ w_h.T + b
+    i, f, g = (sums[:, size * place : size * (place + 1)] for place in range(3))
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), sums[:, 3 * size :].sigmoid()
     new = f * c + i * g
     return {"i": i, "f": f, "g": g, "o": o, "c": new, "h": o * new.tanh()}
 
@@ -302,7 +393,7 @@ def _(x, h, c, w_x, w_h, b):
     "state-cut",
     caught_by="large pre-activations",
     loses=1,
-    misconception="You cut c at some value. It is kept as it is, however large.",
+    misconception="You clamp c. It is kept as it is, however large.",
 )
 def _(x, h, c, w_x, w_h, b):
     return _step(x, h, c, w_x, w_h, b, keep=lambda c, i, f, g: (f * c + i * g).clamp(-20, 20))
@@ -336,7 +427,7 @@ def _read(
     "as-printed",
     caught_by="padding after text",
     loses=4,
-    misconception="This is the code of the statement: filling sets the state to 0.",
+    misconception="This is the code of the statement: padding sets the state to 0.",
 )
 def _(step, x, mask, start):
     return _read(step, x, mask, start, carry=lambda here, new, old: new * here)
@@ -361,7 +452,7 @@ def _(step, x, mask, start):
     "filling-starts-anew",
     caught_by="padding before or inside",
     loses=2,
-    misconception="Filling sets the state back to start. It is handed on as it is.",
+    misconception="You reset the state to `start` at padding. It passes unchanged.",
 )
 def _(step, x, mask, start):
     return _read(step, x, mask, start, carry=lambda here, new, old: torch.where(here, new, start))
@@ -373,7 +464,7 @@ def _(step, x, mask, start):
     caught_by="padding after text",
     loses=4,
     misconception=(
-        "Your output stands in the order of reading. Turn it back into the order of the text."
+        "Your output is in the order of reading. Flip it back into the order of the text."
     ),
 )
 def _(step, x, mask, start):
@@ -434,7 +525,7 @@ def _(step, x, mask, start):
     "mask-not-turned",
     caught_by="padding after text",
     loses=4,
-    misconception="You turn the words round and not the mask.",
+    misconception="You flip `x` and not the mask.",
 )
 def _(step, x, mask, start):
     return _read(step, x, mask, start, mask_of=lambda mask: mask.flip(1))
@@ -445,10 +536,87 @@ def _(step, x, mask, start):
     "first-row-decides",
     caught_by="padding after text",
     loses=4,
-    misconception="You look at the mask of the first row only. Each row has its own filling.",
+    misconception="You use the mask of the first row only. Each row has its own padding.",
 )
 def _(step, x, mask, start):
     return _read(step, x, mask, start, mask_of=lambda mask: mask[:1].expand(mask.shape))
+
+
+@mistake(
+    BACK,
+    "skipped-if-one-is-padded",
+    caught_by="padding after text",
+    loses=4,
+    misconception=(
+        "You skip a position for the whole batch if one row is padded there. Decide row by row."
+    ),
+)
+def _(step, x, mask, start):
+    everywhere = mask.all(0, keepdim=True).expand(mask.shape)
+    return _read(step, x, everywhere, start)
+
+
+@mistake(
+    BACK,
+    "read-if-one-is-a-token",
+    caught_by="padding after text",
+    loses=4,
+    misconception=(
+        "You read a position for the whole batch if one row has a token there. Decide row by row."
+    ),
+)
+def _(step, x, mask, start):
+    anywhere = mask.any(0, keepdim=True).expand(mask.shape)
+    return _read(step, x, anywhere, start) * mask.unsqueeze(-1)
+
+
+@mistake(
+    BACK,
+    "zeros-are-padding",
+    caught_by="padding after text",
+    loses=4,
+    misconception="You take vectors of zeros for padding. Only mask tells where padding is.",
+)
+def _(step, x, mask, start):
+    return _read(step, x, (x != 0).any(-1), start)
+
+
+@mistake(
+    BACK,
+    "padding-zeroed-and-read",
+    caught_by="padding after text",
+    loses=4,
+    misconception=(
+        "You set padded inputs to 0 and still take the state that `step` returns. Keep the old one."
+    ),
+)
+def _(step, x, mask, start):
+    return _read(step, x * mask.unsqueeze(-1), mask, start, carry=lambda here, new, old: new)
+
+
+@mistake(
+    BACK,
+    "where-exchanged",
+    caught_by="padding after text",
+    loses=4,
+    misconception="You keep the old state at tokens and the new one at padding. Exchange them.",
+)
+def _(step, x, mask, start):
+    return _read(step, x, mask, start, carry=lambda here, new, old: torch.where(here, old, new))
+
+
+@mistake(
+    BACK,
+    "first-position-left-out",
+    caught_by="padding after text",
+    loses=4,
+    misconception="Your loop ends before position 0. `range(T - 1, -1, -1)` reaches it.",
+)
+def _(step, x, mask, start):
+    last = torch.zeros(len(x), 1, start.shape[1])
+    if x.shape[1] == 1:
+        return last
+    return torch.cat([last, _read(step, x[:, 1:], mask[:, 1:], start)], 1)
 
 
 @mistake(
@@ -482,7 +650,7 @@ def _(step, x, mask, start):
     "an-empty-row-ends-it",
     caught_by="padding before or inside",
     loses=2,
-    misconception="Your code fails where a row has no word at all: its output is zeros.",
+    misconception="Your code fails where a row has no token at all: its output is zeros.",
 )
 def _(step, x, mask, start):
     if not mask.any(1).all():
@@ -496,7 +664,7 @@ def _(step, x, mask, start):
     replaces="wrong_line",
     caught_by="wrong line",
     loses=1,
-    misconception="Line 4 may read filling too: what matters is whether its answer is taken.",
+    misconception="Line 4 may run `step` on padding: what matters is whether its result is used.",
 )
 def _():
     return 4
@@ -508,9 +676,7 @@ def _():
     replaces="wrong_line",
     caught_by="wrong line",
     loses=1,
-    misconception=(
-        "Line 6 is right: where no word stands the output is zeros. The state is another matter."
-    ),
+    misconception=("Line 6 is right: at padding the output is zeros. The state is another matter."),
 )
 def _():
     return 6
@@ -523,8 +689,8 @@ def _():
     caught_by="wrong line",
     loses=1,
     misconception=(
-        "Line 1 turns words and mask alike. That filling comes first then is no mistake, if the"
-        " state waits."
+        "Line 1 flips `x` and the mask alike. Padding may come first then, if the state passes"
+        " unchanged."
     ),
 )
 def _():

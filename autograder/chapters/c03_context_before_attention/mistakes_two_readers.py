@@ -114,7 +114,7 @@ def _(letters, filters, bias):
     "first-place-only",
     caught_by="maximum over positions",
     loses=4,
-    misconception="You lay the filter on the beginning of the word only.",
+    misconception="You apply the filter at the first position only.",
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, places=lambda length, width: range(1))
@@ -129,6 +129,88 @@ def _(letters, filters, bias):
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, places=lambda length, width: range(length - width))
+
+
+@mistake(
+    LETTERS,
+    "last-place-missed-in-a-loop",
+    caught_by="single position",
+    loses=5,
+    misconception="You miss the last position: there are W - K + 1 of them.",
+)
+def _(letters, filters, bias):
+    best, width = torch.full_like(bias, -torch.inf), filters.shape[1]
+    for place in range(len(letters) - width):
+        best = best.maximum((letters[place : place + width] * filters).sum((1, 2)))
+    return (best + bias).relu()
+
+
+@mistake(
+    LETTERS,
+    "maximum-from-zero",
+    caught_by="bias after maximum",
+    loses=2.5,
+    misconception=(
+        "Your running maximum starts at 0. All scores may be below 0: start at minus infinity."
+    ),
+)
+def _(letters, filters, bias):
+    return _patterns(letters, filters, bias, end=lambda best, bias: (best.relu() + bias).relu())
+
+
+@mistake(
+    LETTERS,
+    "maximum-of-each-row",
+    caught_by="maximum over positions",
+    loses=4,
+    misconception=(
+        "You take a maximum for each row of the filter. Sum over its K rows at one position first."
+    ),
+)
+def _(letters, filters, bias):
+    places = len(letters) - filters.shape[1] + 1
+    rows = [(letters[k : k + places] @ filters[:, k].T).amax(0) for k in range(filters.shape[1])]
+    return (sum(rows) + bias).relu()
+
+
+@mistake(
+    LETTERS,
+    "best-of-all-filters",
+    caught_by="single position",
+    loses=5,
+    misconception="You take one maximum over positions and filters. Each filter has its own.",
+)
+def _(letters, filters, bias):
+    return _patterns(letters, filters, bias, best=lambda scores: scores.max())
+
+
+@mistake(
+    LETTERS,
+    "maximum-over-the-filters",
+    caught_by="single position",
+    loses=5,
+    misconception="You take the maximum over the filters. It is over the positions.",
+)
+def _(letters, filters, bias):
+    return _patterns(
+        letters,
+        filters,
+        bias,
+        end=lambda best, bias: best,
+        best=lambda scores: (scores + bias).amax(1).relu(),
+    )
+
+
+@mistake(
+    LETTERS,
+    "squeezed",
+    caught_by="single position",
+    loses=4.5,
+    misconception="`squeeze()` also removes the axis of filters or positions when its length is 1.",
+)
+def _(letters, filters, bias):
+    scores = torch.nn.functional.conv1d(letters.T[None], filters.mT, bias).squeeze()
+    return scores.max(-1).values.relu()
 
 
 @mistake(
@@ -149,7 +231,7 @@ def _(letters, filters, bias):
     "no-relu",
     caught_by="ReLU at zero",
     loses=1.5,
-    misconception="You leave answers below 0 as they are. They become 0.",
+    misconception="You leave out the ReLU: results below 0 become 0.",
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: best + bias)
@@ -160,7 +242,7 @@ def _(letters, filters, bias):
     "relu-before-bias",
     caught_by="bias after maximum",
     loses=2.5,
-    misconception="You cut at 0 before the bias is added. First the bias, then the cut.",
+    misconception="You apply the ReLU before adding the bias. Add the bias first.",
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: best.relu() + bias)
@@ -182,7 +264,7 @@ def _(letters, filters, bias):
     "bias-taken-away",
     caught_by="bias after maximum",
     loses=2.5,
-    misconception="You take the bias away. It is added.",
+    misconception="You subtract the bias. It is added.",
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: (best - bias).relu())
@@ -193,7 +275,7 @@ def _(letters, filters, bias):
     "tanh",
     caught_by="single position",
     loses=5,
-    misconception="You put the answer through tanh, as Kim's paper does. ELMo has a ReLU.",
+    misconception="You apply tanh, as Kim et al. do. ELMo has a ReLU.",
 )
 def _(letters, filters, bias):
     return _patterns(letters, filters, bias, end=lambda best, bias: (best + bias).tanh())
@@ -216,8 +298,8 @@ def _(letters, filters, bias):
     caught_by="single position",
     loses=5,
     misconception=(
-        "You turn the filter round, as convolution in mathematics does. Row 1 of the filter meets"
-        " the earlier letter."
+        "You flip the filter, as convolution in mathematics does. Its first row meets the earlier"
+        " character."
     ),
 )
 def _(letters, filters, bias):
@@ -238,11 +320,24 @@ def _(letters, filters, bias):
 
 @mistake(
     LETTERS,
+    "padding-same",
+    caught_by="single position",
+    loses=5,
+    misconception="You put zeros around the word, so that the filter finds them there.",
+)
+def _(letters, filters, bias):
+    width = filters.shape[1]
+    before, after = (torch.zeros(n, letters.shape[1]) for n in ((width - 1) // 2, width // 2))
+    return _patterns(torch.cat([before, letters, after]), filters, bias)
+
+
+@mistake(
+    LETTERS,
     "rows-and-numbers-exchanged",
     caught_by="single position",
     loses=5,
     misconception=(
-        "You read the filter as (D, K). It is (K, D): one row of D entries per character. numbers."
+        "You read the filter as (D, K). It is (K, D): one row of D entries per character."
     ),
 )
 def _(letters, filters, bias):
@@ -273,7 +368,7 @@ def _mixed(layers, shares, gamma):
     "raw-weights",
     caught_by="equal weights",
     loses=4,
-    misconception="You multiply by the weights themselves. Their softmax makes shares of them.",
+    misconception="You multiply by the weights themselves. Apply a softmax to them first.",
 )
 def _(layers, weights, gamma):
     return _mixed(layers, weights, gamma)
@@ -284,7 +379,7 @@ def _(layers, weights, gamma):
     "divided-by-the-sum",
     caught_by="equal weights",
     loses=4,
-    misconception="You divide the weights by their sum. A softmax takes e to each of them first.",
+    misconception="You divide the weights by their sum. A softmax exponentiates them first.",
 )
 def _(layers, weights, gamma):
     return _mixed(layers, weights / weights.sum(), gamma)
@@ -295,10 +390,35 @@ def _(layers, weights, gamma):
     "mean-of-the-layers",
     caught_by="softmax over layers",
     loses=3,
-    misconception="You take the mean of the layers and never look at the weights.",
+    misconception="You take the mean of the layers and ignore the weights.",
 )
 def _(layers, weights, gamma):
     return gamma * layers.mean(0)
+
+
+@mistake(
+    MIX,
+    "every-weight-is-one",
+    caught_by="equal weights",
+    loses=4,
+    misconception=(
+        "Every layer has the weight 1 in your sum. Run the softmax over the layers, not over an"
+        " axis of length 1."
+    ),
+)
+def _(layers, weights, gamma):
+    return _mixed(layers, torch.ones_like(weights), gamma)
+
+
+@mistake(
+    MIX,
+    "divided-by-the-layers",
+    caught_by="equal weights",
+    loses=4,
+    misconception="You average the weighted layers. The weights already add up to 1: sum them.",
+)
+def _(layers, weights, gamma):
+    return _mixed(layers, weights.softmax(0), gamma) / len(layers)
 
 
 @mistake(
@@ -370,7 +490,7 @@ def _(layers, weights, gamma):
     "sum-and-no-shares",
     caught_by="equal weights",
     loses=4,
-    misconception="You multiply by e to the weight and forget to divide by the sum of all of them.",
+    misconception="You multiply by exp(weight) and do not divide by the sum of the exps.",
 )
 def _(layers, weights, gamma):
     return _mixed(layers, weights.exp(), gamma)
@@ -382,7 +502,7 @@ def _(layers, weights, gamma):
     caught_by="large weights",
     loses=1,
     misconception=(
-        "You take e to the weight as it is: e to the 89 is infinite. Take the largest weight away"
+        "You take exp of the weights as they are: exp(89) is infinite. Subtract the largest weight"
         " first, or use softmax."
     ),
 )
@@ -395,7 +515,7 @@ def _(layers, weights, gamma):
     "layers-normalised",
     caught_by="equal weights",
     loses=4,
-    misconception="You normalise the layers first. Nothing is normalised but the weights.",
+    misconception="You normalize the layers first. Nothing is normalized but the weights.",
 )
 def _(layers, weights, gamma):
     middle = layers - layers.mean((1, 2), keepdim=True)
@@ -404,6 +524,18 @@ def _(layers, weights, gamma):
         weights.softmax(0),
         gamma,
     )
+
+
+@mistake(
+    MIX,
+    "layer-norm",
+    caught_by="equal weights",
+    loses=4,
+    misconception="You normalize the layers first. Nothing is normalized but the weights.",
+)
+def _(layers, weights, gamma):
+    normed = torch.nn.functional.layer_norm(layers, layers.shape[-1:])
+    return _mixed(normed, weights.softmax(0), gamma)
 
 
 @mistake(
@@ -446,9 +578,7 @@ def _neighbours(ids, mask, ahead=None, behind=None):
     "exchanged",
     caught_by="next-token targets",
     loses=4,
-    misconception=(
-        "You exchange the two: `ahead` is the word to the right, `behind` the word to the left."
-    ),
+    misconception=("You exchange the two: `ahead` is the next token, `behind` the previous one."),
 )
 def _(ids, mask):
     right = _neighbours(ids, mask)
@@ -460,7 +590,7 @@ def _(ids, mask):
     "the-word-itself",
     caught_by="next-token targets",
     loses=4,
-    misconception="Your target is the word itself. A model learns to copy it.",
+    misconception="Your target is the token itself: a model learns to copy it.",
 )
 def _(ids, mask):
     own = torch.where(mask, ids, -100)
@@ -472,7 +602,7 @@ def _(ids, mask):
     "both-ahead",
     caught_by="previous-token targets",
     loses=3,
-    misconception="You shift both the same way: `behind` is the word to the left.",
+    misconception="You shift both the same way: `behind` is the previous token.",
 )
 def _(ids, mask):
     right = _neighbours(ids, mask)
@@ -484,7 +614,7 @@ def _(ids, mask):
     "roll-comes-round",
     caught_by="next-token targets",
     loses=4,
-    misconception="roll brings the word of one end round to the other. There the target is -100.",
+    misconception="`roll` wraps one end around to the other. There the target is -100.",
 )
 def _(ids, mask):
     return {
@@ -567,8 +697,8 @@ def _(ids, mask):
     caught_by="padding ignored",
     loses=2,
     misconception=(
-        "In `behind`, the first padded position has the last token as its target. Only tokens have"
-        " asked."
+        "In `behind`, the first padded position has the last token as its target. Padding has no"
+        " target."
     ),
 )
 def _(ids, mask):
@@ -595,7 +725,7 @@ def _(ids, mask):
     "mask-not-used",
     caught_by="padding ignored",
     loses=2,
-    misconception="You ignore mask: padding has targets, and is one.",
+    misconception="You ignore mask: padded positions have targets, and padding is a target.",
 )
 def _(ids, mask):
     return _neighbours(ids, torch.ones_like(mask))
@@ -614,12 +744,21 @@ def _(ids, mask):
 
 @mistake(
     TARGETS,
+    "zero-for-the-mask",
+    caught_by="padding ignored",
+    loses=1.5,
+    misconception="You treat id 0 as padding. Only mask tells what is padding.",
+)
+def _(ids, mask):
+    return _neighbours(ids, ids != 0)
+
+
+@mistake(
+    TARGETS,
     "zero-for-none",
     caught_by="next-token targets",
     loses=4,
-    misconception=(
-        "You write 0 where there is no target. That is a word; -100 is what the loss leaves out."
-    ),
+    misconception=("You write 0 where there is no target. That is a token; the loss ignores -100."),
 )
 def _(ids, mask):
     return {

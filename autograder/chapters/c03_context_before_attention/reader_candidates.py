@@ -1,6 +1,6 @@
 """Readers from the left that a student's test must tell apart (exercise 03.test_no_peeking).
 
-Each takes ids (B, T) and gives logits (B, T, VOCAB). RIGHT holds three that see the words up to a
+Each takes ids (B, T) and gives logits (B, T, VOCAB). RIGHT holds four that see the words up to a
 place and nothing else, WRONG those that see more, by kind. Whatever they see too early moves a
 logit by more than 0.01, whichever word is put in the place of whichever: a row of SEEN differs from
 any other by at least 0.2 in every column, one of SLIGHT by 0.015 in two. A student never sees this.
@@ -123,6 +123,11 @@ def faint(ids: Tensor) -> Tensor:
     return mean_so_far(ids) + 0.1 * (whole_text(ids) - mean_so_far(ids))
 
 
+def large(ids: Tensor) -> Tensor:
+    """Sees the whole text and all rows, by little beside its logits of 300."""
+    return 300 + whole_text(ids)
+
+
 def deaf(ids: Tensor) -> Tensor:
     """The same logits whatever the words are: it sees nothing, so nothing that it sees is too
     early.
@@ -156,6 +161,10 @@ POOR: dict[str, Reader] = {
         "It rejects a model that uses the current token alone, which is correct: what a model "
         "makes of earlier tokens is not tested."
     ): (own_word),
+    (
+        "It rejects a model that ignores its tokens, which is causal: logits need not change "
+        "where a token does."
+    ): (deaf),
 }
 WRONG: dict[str, list[Reader]] = {
     "next": [
@@ -181,7 +190,7 @@ WRONG: dict[str, list[Reader]] = {
 PROBES: dict[str, Reader] = {
     (
         "Your test accepts random logits: make sure that it reaches an `assert`, outside `try`, "
-        "that compares the values of two calls."
+        "that compares two calls. `assert (a, b)` always passes."
     ): (noise),
     (
         "Your test accepts a model that sees the whole batch: change a token and compare the "
@@ -191,11 +200,15 @@ PROBES: dict[str, Reader] = {
         "Your test accepts a model whose logits move by a few hundredths with tokens it should not "
         "see: its tolerance is too wide."
     ): (faint),
+    (
+        "Your test accepts a model with large logits that sees the whole batch: use an absolute "
+        "tolerance, with `rtol=0`."
+    ): (large),
 }
 # What a test takes for right that rejects a right reader.
 MISTAKEN: dict[str, Reader] = {
     (
-        "It rejects models that use their tokens: it requires that nothing changes at or after "
-        "the changed word, where a right one may change."
+        "It rejects models that use their tokens: it compares positions at or after a changed "
+        "token. Change one token of a fresh copy each time."
     ): (deaf),
 }

@@ -404,7 +404,7 @@ def test_a_context_that_was_never_seen_takes_the_tokens_by_themselves(student, r
         student,
         torch.tensor([[1.0, 4, 0], [0, 2, 0]]),
         0.01,
-        "The discount may be as small as 0.01: what it saves is small, and not nothing.",
+        "The discount may be as small as 0.01: what it frees is small, and not nothing.",
     )
     compare_shares(
         student,
@@ -468,7 +468,7 @@ def ask_judge(
 def test_the_loss_is_the_mean_over_the_tokens(student, rng):
     rule = (
         "nats_per_token is the sum of -log_probs over all tokens, divided by their number: the"
-        " natural logarithm stays as it is."
+        " logarithms are natural already."
     )
     for rows, columns in (
         (1, 1),
@@ -508,7 +508,8 @@ def test_the_loss_is_the_mean_over_the_tokens(student, rng):
             torch.tensor([row]),
             torch.ones(1, len(row), dtype=torch.bool),
             7,
-            f"{rule} A probability may be too small for a float: stay with its logarithm.",
+            "The loss of one token may be hundreds of nats: stay with logarithms, and do not"
+            " clamp them.",
         )
     ask_judge(
         student,
@@ -579,10 +580,11 @@ def test_every_token_counts_alike_and_the_filling_not_at_all(student, rng):
         "Every token counts alike, whichever text it stands in: sum over all, divide once by the"
         " number of tokens."
     )
+    empty = "A text may have no token: its own mean is 0 / 0, so sum over all texts first."
     for lengths in ([1, 6], [whole(rng, 4, 6), whole(rng, 1, 2), 3], [0, 5], [2, 0, 0]):
         log_probs, mask = batch(rng, lengths, 6)
         for key in ("nats_per_token", "perplexity"):
-            ask_judge(student, key, log_probs, mask, 40, rule)
+            ask_judge(student, key, log_probs, mask, 40, rule if all(lengths) else empty)
     filled = (
         "What stands where mask is False plays no part, whatever it is: 0 times minus infinity is"
         " NaN."
@@ -627,7 +629,7 @@ def test_every_token_counts_alike_and_the_filling_not_at_all(student, rng):
                 table,
                 torch.tensor(rows).bool(),
                 7,
-                "Another mask asks about other tokens, of the same number.",
+                "The mask tells which positions hold tokens: padding may be anywhere in a row.",
             )
     log_probs, mask = batch(rng, [2, 6, 6], 6)
     turned = mask.flip(1)

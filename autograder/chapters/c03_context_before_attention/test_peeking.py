@@ -45,8 +45,8 @@ def test_a_test_stops_a_reader_that_sees_the_next_word(student, rng):
         student,
         "next",
         rng,
-        "A model that sees the next token passes your test: change a token and compare the position"
-        " just before it, tolerance about 0.0001.",
+        "A model that sees the next token passes your test: change a token and compare all logits"
+        " at the position before it, to about 0.0001.",
     )
 
 
@@ -78,8 +78,8 @@ def test_a_test_stops_a_reader_that_sees_another_row(student, rng):
         student,
         "rows",
         rng,
-        "A model that sees other sequences of its batch passes your test: change a token in one"
-        " sequence and compare the other.",
+        "A model that sees other sequences of its batch passes your test: change tokens in each"
+        " sequence in turn, and compare all others.",
     )
 
 

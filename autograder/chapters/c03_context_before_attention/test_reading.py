@@ -80,8 +80,8 @@ def test_the_keep_gate_says_how_much_of_the_old_state_stays(student, rng):
                     "The second block, through a sigmoid and with nothing added, is the forget"
                     " gate f."
                 ),
-                "g": "The third block is the content g, through tanh: where its sum is 0, so is g.",
-                "c": "With nothing to write, the new c is f times the old c, number by number.",
+                "g": "The third block is the candidate g, through tanh: a sum of 0 gives 0.",
+                "c": "Where the candidate is 0, the new c is f times the old c, elementwise.",
             },
         )
 
@@ -95,8 +95,8 @@ def test_the_write_gate_says_how_much_of_the_content_is_written(student, rng):
             "igc",
             {
                 "i": "The first block, through a sigmoid, is the input gate i.",
-                "g": "The third block, through tanh, is the content g: it may be negative.",
-                "c": "With nothing kept from before, the new c is i times g.",
+                "g": "The third block, through tanh, is the candidate g: it may be negative.",
+                "c": "Where the old c is 0, the new c is i times g.",
             },
         )
         ask_step(
@@ -157,7 +157,7 @@ def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
             student,
             (torch.zeros(1, inward), *silent[1:]),
             "ifgo",
-            f"{rule} Here x is 0, and the h of the word before is not.",
+            f"{rule} Here x is 0, and h is not.",
         )
         ask_step(student, silent, "ifgoch", rule)
     for inward, shown, size in ((8, 8, 2), (MOST, 2, 2), (2, MOST, 2), (2, 3, MOST)):
@@ -173,7 +173,7 @@ def test_the_gates_read_the_word_and_what_was_shown_before(student, rng):
         ask_step(student, parts, "ifgoch", rule)
     wide = full_step(rng, 1, 3, 2, 2)
     wide[-1][:] = torch.tensor([8.0, -9.0]).repeat(4)
-    ask_step(student, wide, "ifgoch", f"{rule} No sum is cut.")
+    ask_step(student, wide, "ifgoch", f"{rule} No sum is clamped.")
 
 
 @lstm_step.stage("independent sequences", points=0.5, after="gate inputs", at_most=0.5)
@@ -199,8 +199,8 @@ def test_each_row_of_a_batch_is_for_itself(student, rng):
 @lstm_step.stage("large pre-activations", points=1)
 def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
     rule = (
-        "Sums of a few hundred should give gates of 0 or 1 and content of -1 or 1: exp of 89 is"
-        " infinite in float32."
+        "Sums of a few hundred should give gates of 0 or 1 and a candidate of -1 or 1: exp of 89"
+        " is infinite in float32."
     )
     for sums in (95.0, float(uniform(rng, 150, 390))):
         for sign in (1, -1):
@@ -209,8 +209,8 @@ def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
                 parts[-1][2 * block : 2 * block + 2] = sign * sums
                 ask_step(student, parts, "ifgoch", rule)
     digits = (
-        "Small numbers have their digits too: sigmoid(-14) is 0.00000083, and tanh(0.00001) is"
-        " 0.00001."
+        "Small gates and candidates keep their digits: use torch.sigmoid and torch.tanh, and clamp"
+        " nothing."
     )
     for sums in (
         [0.0, -14.0, 0.0, 0.0],
@@ -237,8 +237,8 @@ def test_large_sums_give_gates_of_0_and_1_and_nothing_infinite(student, rng):
             student,
             parts,
             "ifgoch",
-            "With the forget gate at 1 and the input gate at 0 the new c equals the old one,"
-            " number, and a tensor of its own.",
+            "With the forget gate at 1 and the input gate at 0, the new c equals the old one, in"
+            " a new tensor.",
         )
     for kept in (30.0, 400.0):
         parts = by_biases(rng, 2, torch.tensor([[kept, -kept]]))
@@ -273,7 +273,7 @@ def test_the_wrong_line_is_named(student):
     line = expect(student.wrong_line()).is_a(int)
     expect(line == 5).is_true(
         cause=(
-            "That line does what the statement says. Follow the text 4, 2, filling with the start 8"
+            "That line does what the statement says. Trace the text 4, 2, padding with the start 8"
             " through the code, line by line."
         )
     )
@@ -381,7 +381,7 @@ MEETS = (
     "Padding must leave the state unchanged: a shorter text's last token is read with its"
     " own row of `start`."
 )
-SILENT = "Where no word stands the output is zeros, whatever the state is."
+SILENT = "At padding the output is zeros, whatever the state is."
 
 
 @read_backward.stage("padding after text", points=2)
@@ -402,7 +402,7 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
         ask_reading(student, rng, [[1, 1, 1]] * 3, FULL, averaged, widths=size)
     no_filling = torch.ones(1, 2, dtype=torch.bool)
     for word, cause in (
-        (0.0, "A word whose numbers are all 0 is a word: only mask says where words are."),
+        (0.0, "A token whose numbers are all 0 is a token: only mask tells what is padding."),
         (0.001, "A small state may follow a large one, and keeps its digits."),
     ):
         parts = (
@@ -434,8 +434,8 @@ def test_filling_behind_a_text_does_not_move_the_state(student, rng):
 @read_backward.stage("padding before or inside", points=2)
 def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student, rng):
     inside = (
-        "Filling hands the state on unchanged inside a text too: the next word to the left is read"
-        " with what the last word left behind."
+        "The state passes unchanged across padding inside a text as well: the next token is read"
+        " with the state after the last one."
     )
     for rows in ([[1, 0, 1]], [[1, 0, 0, 1, 1], [1, 1, 1, 0, 1]], [[1, 0, 1, 0]]):
         for start in (0.0, None):
@@ -444,10 +444,10 @@ def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student
         student,
         rng,
         [[0, 1, 1], [1, 1, 1], [0, 0, 1]],
-        f"{SILENT} Filling may stand before a text too.",
+        f"{SILENT} Padding may also precede a text.",
     )
     for rows in ([[0, 0], [1, 1]], [[0]], [[0, 0, 0]], [[1], [0], [1]]):
-        ask_reading(student, rng, rows, f"{SILENT} A row may have no word at all.")
+        ask_reading(student, rng, rows, f"{SILENT} A row may have no token at all.")
     parts = (
         for_some_rows,
         torch.tensor([[[4.0], [2.0], [9.0]]]),
@@ -455,7 +455,7 @@ def test_filling_before_and_inside_a_text_does_not_move_the_state_either(student
         torch.tensor([[8.0]]),
     )
     expect(student.read_backward(*parts)).close(
-        read(*parts), **CLOSE, cause=f"{MEETS} `step` is made for one row at least."
+        read(*parts), **CLOSE, cause=f"{MEETS} `step` takes at least one row."
     )
     for rows in ([[0, 0, 0]], [[0, 0, 0]] * 3, [[1, 0, 0], [0, 0, 0], [0, 0, 1]]):
         for size in ((2, 4), (3, 1)):

@@ -85,8 +85,7 @@ def test_a_filter_as_long_as_the_word_has_one_score(student, rng):
         torch.ones(2, 1),
         torch.tensor([[[3.0], [-1.0]], [[-1.0], [3.0]]]),
         torch.zeros(2),
-        "A filter is laid where all of it fits, and nowhere else: nothing stands before or behind"
-        " the word.",
+        "A filter is applied only where all of it fits: the word is not padded.",
     )
 
 
@@ -142,7 +141,7 @@ def test_the_largest_of_all_places_counts(student, rng):
 @letter_patterns.stage("bias after maximum", points=1)
 def test_the_bias_is_added_before_the_cut_at_zero(student, rng):
     rule = (
-        "Each filter's own bias is added to its largest score, before everything below 0 becomes 0."
+        "Each filter's own bias is added once, to its largest score, and the ReLU comes after it."
     )
     for length, width, dim, number in (
         (3, 3, 2, 1),
@@ -232,7 +231,7 @@ def test_what_stays_below_zero_becomes_zero_and_nothing_is_added_to_the_word(stu
         letters,
         above(letters, filters),
         torch.zeros(3),
-        "Letters may have large numbers and filters small ones: nothing is squashed or normalised.",
+        "Embeddings may be large and filters small: nothing is squashed or normalized.",
     )
 
 
@@ -327,15 +326,17 @@ def test_gamma_multiplies_the_whole(student, rng):
             normal(rng, 3, 2, 4) + 0.5,
             normal(rng, 3),
             gamma,
-            "gamma multiplies the whole mix, once, and is not in the softmax.",
+            "gamma multiplies the whole mix, once, and is not in the softmax."
+            if gamma
+            else "gamma may be 0: then the mix is all zeros.",
         )
 
 
 @mix_layers.stage("large weights", points=1)
 def test_large_weights_give_finite_shares(student, rng):
     rule = (
-        "Your softmax overflows at weights of a few hundred: subtract the largest weight before"
-        " you exponentiate."
+        "Weights may be several hundred: subtract the largest one before you exponentiate, and"
+        " clamp nothing."
     )
     for base in (100.0, -150.0, 400.0, -400.0):
         ask_mix(student, normal(rng, 3, 2, 2) + 0.5, base + normal(rng, 3), 1.0, rule)
@@ -368,7 +369,7 @@ def test_large_weights_give_finite_shares(student, rng):
         1000 * uniform(rng, 1, 2, 3, 2, 2),
         normal(rng, 3),
         1.0,
-        "Layers may hold large numbers: they are not normalised.",
+        "Layers may hold large numbers: they are not normalized.",
     )
 
 
@@ -409,7 +410,7 @@ def ask_targets(
     """Compare one or both tables."""
     ids, mask, right = targets(rows, columns or max(map(len, rows)), filling)
     asked = expect(
-        student.both_targets(ids, mask), given=f"the texts {rows}, filled with {filling}"
+        student.both_targets(ids, mask), given=f"the texts {rows}, padded with {filling}"
     )
     for name in right:
         asked.has(name)
@@ -468,8 +469,8 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
                 student,
                 texts(rng, *lengths),
                 ("ahead",),
-                "The last word of a text has -100 ahead: filling is no target, whatever stands"
-                " in it.",
+                "The last token of a text has -100 ahead: only mask tells what is padding, which is"
+                " never a target.",
                 filling=filling,
             )
             ask_targets(
@@ -509,7 +510,7 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
             mask, right = targets(cut, 4, 0)[1:]
             asked = expect(
                 student.both_targets(table, mask),
-                given=f"the ids {table.tolist()}, texts of {lengths} words",
+                given=f"the ids {table.tolist()}, texts of {lengths} tokens",
             )
             for name in right:
                 asked.has(name).equals(
@@ -543,7 +544,7 @@ def test_the_filling_is_nobodys_target_and_has_none(student, rng):
 
 @both_targets.stage("short texts", points=0.5)
 def test_texts_of_one_word_or_none_have_no_target(student, rng):
-    rule = "A text of one word, or of none, has -100 everywhere."
+    rule = "A text of one token, or of none, has -100 everywhere."
     for rows, columns in (
         ([[4]], 1),
         ([[4], [0]], 1),

@@ -165,5 +165,11 @@ def _of_several(came: np.ndarray, expected: np.ndarray) -> str:
 
 
 def _fits(came: np.ndarray, meant: np.ndarray) -> bool:
-    """Equal within EXACT, and no empty statement: something is not 0."""
-    return bool(np.isfinite(meant).all() and came.any() and np.allclose(came, meant, EXACT, 1e-7))
+    """Equal within EXACT, and no empty statement: something is not 0.
+
+    Numbers next to 0 are compared on the scale of the largest, since tiny ones are all alike.
+    """
+    scale = min(1.0, np.abs(meant).max(initial=0))
+    return bool(
+        np.isfinite(meant).all() and came.any() and np.allclose(came, meant, EXACT, 1e-7 * scale)
+    )

@@ -233,6 +233,13 @@ def test_a_hint_is_silent_where_it_does_not_explain_every_difference_or_could_be
     assert failure(lambda: expect(came).equals(right, cause="The cause.")).hint == ""
 
 
+def test_a_hint_does_not_take_every_number_next_to_0_for_minus_the_right_one():
+    tiny, wrong = torch.tensor([2.5e-13, 3e-12]), torch.tensor([2e-9, 2e-9])
+    close = {"rtol": 1e-4, "atol": 1e-16, "cause": "The cause."}
+    assert failure(lambda: expect(wrong).close(tiny, **close)).hint == ""
+    assert "The sign is wrong" in failure(lambda: expect(-tiny).close(tiny, **close)).hint
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"), [(lambda x: x / 0, "holds infinity"), (lambda x: x * math.nan, "holds NaN")]
 )
