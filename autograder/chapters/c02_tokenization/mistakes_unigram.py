@@ -252,8 +252,8 @@ def _(word, log_prob):
 @mistake(
     CUT,
     "zero-is-nothing",
-    caught_by="sum",
-    loses=2,
+    caught_by="long",
+    loses=1,
     misconception=(
         "You treat a logarithm of 0 as missing, as `if score` does. It means probability 1."
     ),
@@ -339,6 +339,20 @@ def _(word, log_prob):
 )
 def _(word, log_prob):
     return _expected(word, dict.fromkeys(log_prob, 0.0), _right)
+
+
+@mistake(
+    COUNT,
+    "sums-to-one",
+    caught_by="one-cut",
+    loses=5,
+    misconception=(
+        "You divide the counts by their sum. That is the M-step; an expected count may exceed 1."
+    ),
+)
+def _(word, log_prob):
+    found = _expected(word, log_prob, _right)
+    return found / found.sum() if found.sum() > 0 else found
 
 
 @mistake(

@@ -532,6 +532,7 @@ def test_the_earliest_merge_of_the_list_comes_first(student, rng):
         rule,
         ["ab", "cd"],
     )
+    ask_split(student, "abcd", [("a", "b"), ("c", "d"), ("ab", "c")], rule, ["ab", "cd"])
     for order in itertools.permutations([("a", "b"), ("b", "c"), ("c", "d")]):
         ask_split(student, "zabcd", [*order, ("z", "z")], rule)
 

@@ -51,7 +51,7 @@ def ask_input(
     for key in keys:
         row = expect(came, given=given).has(key).is_a(list)
         expect(len(row) == max_length).is_true(
-            cause=f'The list "{key}" has not max_length numbers.',
+            cause=f'Your list "{key}" does not have max_length numbers.',
             detail=f"Given {given}. It has {len(row)}",
         )
         ask_numbers(row, right[key], cause=cause, given=given, name=f"Your result[{key!r}]")
@@ -72,7 +72,7 @@ def ask_texts(student, first: list[int], second: list[int], max_length: int, cau
     for key in ("segments", "mask"):
         row = expect(came).has(key).is_a(list)
         expect(len(row) == max_length).is_true(
-            cause=f'The list "{key}" has not max_length numbers.'
+            cause=f'Your list "{key}" does not have max_length numbers.'
         )
         ask_same(
             [row[place] for place in places],
@@ -195,7 +195,8 @@ def test_the_longer_text_loses_from_its_end(student, rng):
     rule = (
         "Truncate the longer text from its end, one token at a time; never remove special tokens."
     )
-    for a, b, length in ((7, 3, 10), (3, 7, 10), (9, 2, 9), (2, 6, 7), (8, 1, 5), (12, 5, 13)):
+    lengths = ((7, 3, 10), (3, 7, 10), (9, 2, 9), (2, 6, 7), (8, 1, 5), (12, 5, 13))
+    for a, b, length in (*lengths, (8, 6, 11), (6, 8, 11)):
         ask_texts(student, tokens(rng, a), tokens(rng, b), length, rule)
     ask_texts(
         student,
@@ -256,7 +257,7 @@ def ask_ids(student, text: str, max_length: int, cause: str) -> None:
 @byt5_ids.stage("bytes", points=1)
 def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
     rule = "Each UTF-8 byte has the id byte + 3, and the end token, 1, follows. Nothing is padded."
-    for text in ("bank", "\u00e9!", "We sat\n", "\x00~\x7f"):
+    for text in ("bank", "\u00e9!", "we sat\n", "\x00~\x7f"):
         ask_ids(student, text, 20, rule)
     ask_ids(student, "", 20, "The empty text has no bytes: only the end is left.")
     ask_ids(student, "\u6cb3 \U0001f3e6", 20, f"{rule} A character may be several bytes.")
@@ -265,7 +266,7 @@ def test_each_byte_is_moved_by_three_and_the_end_stands_behind(student, rng):
         student,
         "e\u0301\u00a0 Bank\u00c9",
         40,
-        "The text is read as it is: nothing is dropped, put together, taken apart or made small.",
+        KEPT,
     )
     ask_ids(
         student,
@@ -287,7 +288,6 @@ def test_what_is_too_long_is_cut_before_the_end(student, rng):
     )
     for length in (8, 7, 9, 4, 2, 1):
         ask_ids(student, "banking", length, rule)
-    ask_ids(student, "", 1, rule)
     halves = "The cut is made byte by byte, also in the middle of a character."
     for length in (2, 3, 4, 6, 7, 8):
         ask_ids(student, "\u00e9\U0001f3e6x", length, halves)
@@ -302,7 +302,7 @@ def ask_rows(student, text: str, num_rows: int, cause: str) -> None:
     came = expect(student.canine_rows(text, num_rows), given=given).is_a(list)
     expect(len(came) == len(text)).is_true(
         cause=f"There is one list for each character of the text. {cause}",
-        detail=f"Given {given}. You return {len(came)} lists for {len(text)} characters",
+        detail=f"Given {given}. Your result has {len(came)} items, the text {len(text)} characters",
     )
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
     right = np.outer(codes + 1, [31, 43, 59, 61, 73, 97, 103, 113]) % num_rows  # (characters, 8)
@@ -351,7 +351,7 @@ def test_each_character_of_any_script_has_its_rows(student, rng):
         student,
         "e\u0301 Bank\u00a0\u00c9",
         16_384,
-        "The text is read as it is: nothing is dropped, put together, taken apart or made small.",
+        KEPT,
     )
     ask_rows(student, word_of(rng, SCRIPTS, 5, 9), whole(rng, 100, 20_000), rule)
 

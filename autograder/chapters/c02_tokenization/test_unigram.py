@@ -70,7 +70,7 @@ def ask_cut(
         )
     elif came is None:
         expect(False).is_true(
-            cause=f"Your result is None, but there is a cut. {cause}",
+            cause=f"Your result is None, but there is a segmentation. {cause}",
             detail=f"Given {given}. Expected {right}",
         )
     else:
@@ -158,13 +158,6 @@ def test_the_largest_sum_of_logarithms_wins(student, rng):
         ["ab", "c"],
         "Sums are compared as they are, and not rounded.",
     )
-    ask_cut(
-        student,
-        "abab",
-        {"a": 0.0, "b": -1.0, "ab": -2.0, "ba": -3.0},
-        ["a", "b", "a", "b"],
-        "A logarithm of exactly 0 is probability 1, and as good a piece as any.",
-    )
     for _ in range(3):
         word, log_prob = word_of(rng, "abc", 5, 8), random_pieces(rng, "abc", 12)
         cuts = sorted(every_cut(word, log_prob), key=lambda cut: sum(map(log_prob.get, cut)))
@@ -225,14 +218,6 @@ def test_a_word_without_a_cut_gives_none(student, rng):
         ["ab", "cd"],
         "A likely first piece that leads nowhere is not taken.",
     )
-    for long in ("b" + "a" * 150, "a" * 150 + "b"):
-        ask_cut(
-            student,
-            long,
-            {"a": -1.0, "aa": -1.0},
-            None,
-            f"{rule} A long word is not cut in every way to see that.",
-        )
     word = shuffled(rng, "bankriveto")
     ask_cut(student, word, logs(dict.fromkeys([word[:-1], *word[:-1]], 0.1)), None, rule)
 
@@ -287,12 +272,22 @@ def test_long_words_are_cut_in_good_time(student, rng):
             word,
             {"a": -1e10, "b": -1.0},
             list(word),
-            "A logarithm may be very low: no number stands for a cut that is not there.",
+            "A logarithm may be -1e10: mark unreachable positions with -math.inf, not with a"
+            " number.",
         )
+    ask_cut(
+        student,
+        "abab",
+        {"a": 0.0, "b": -1.0, "ab": -2.0, "ba": -3.0},
+        ["a", "b", "a", "b"],
+        "A logarithm of exactly 0 is probability 1: a token like any other.",
+    )
     rule = (
         "Words of 200 characters have more cuts than can be tried, and probabilities too small for"
         " a float: remember the best cut of each beginning, and add logarithms."
     )
+    for long in ("b" + "a" * 150, "a" * 150 + "b"):
+        ask_cut(student, long, {"a": -1.0, "aa": -1.0}, None, rule)
     for long, short in ((150, 50), (180, 20), (101, 99)):
         for parts in (["a" * long, "b" * short], ["b" * short, "a" * long]):
             ask_cut(
@@ -348,8 +343,22 @@ def ask_counts(
     student, word: str, log_prob: dict[str, float], cause: str, right: torch.Tensor | None = None
 ) -> None:
     """Ask for the expected counts."""
-    expect(student.expected_counts(word, log_prob), given=shown(word, log_prob)).close(
-        counted(word, log_prob) if right is None else right, rtol=1e-4, atol=1e-6, cause=cause
+    came = student.expected_counts(word, log_prob)
+    right = counted(word, log_prob) if right is None else right
+    expect(came, given=shown(word, log_prob)).close(
+        right, rtol=1e-4, atol=1e-6, cause=ROUNDED if nearly(came, right) else cause
+    )
+
+
+ROUNDED = "Your result is nearly right: sums of logarithms lose digits in float32. Use float64."
+
+
+def nearly(came: object, right: torch.Tensor) -> bool:
+    """Whether a result is off by as little as sums in float32 are."""
+    return (
+        type(came) is torch.Tensor
+        and came.shape == right.shape
+        and torch.allclose(came.double(), right.double(), rtol=5e-3, atol=1e-6)
     )
 
 
@@ -382,7 +391,7 @@ def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
         ask_counts(
             student,
             "ab",
-            {"a": 0.0, "ab": rare, "b": 0.0},
+            {"a": -0.25, "ab": rare - 0.5, "b": -0.25},
             f"{rule} A rare cut counts too: nothing is left out for being small.",
         )
     for first in (0.1, 0.4):
@@ -460,7 +469,7 @@ def test_a_piece_in_several_places_and_cuts_adds_up(student, rng):
         "A piece that stands twice in a cut counts twice.",
     )
     ask_counts(student, "aaa", logs({"a": 0.5, "aa": 0.25}), rule)
-    ask_counts(student, "aaaaa", {"aa": -1.5, "aaa": -2.0, "a": 0.0}, rule)
+    ask_counts(student, "aaaaa", {"aa": -1.5, "aaa": -2.0, "a": -0.125}, rule)
     ask_counts(
         student, "ababab", logs({"ab": 0.2, "a": 0.4, "b": 0.3, "ba": 0.15, "aba": 0.05}), rule
     )
@@ -508,9 +517,14 @@ def test_long_words_need_logarithms(student, rng):
         student,
         "ab" * 100,
         {"a": -60.0, "b": -70.0},
-        f"{rule} A sum of logarithms may be as low as it likes: no number stands "
-        "for a cut that is not there.",
+        f"{rule} Mark unreachable positions with -math.inf, not with a number.",
         torch.tensor([100.0, 100.0]),
+    )
+    ask_counts(
+        student,
+        "ab",
+        {"a": 0.0, "b": 0.0, "ab": -1.0},
+        "A logarithm of exactly 0 is probability 1: a token like any other.",
     )
     ask_counts(
         student,
