@@ -441,6 +441,19 @@ def _(text, max_length):
 
 @mistake(
     BYT5,
+    "minus-zero",
+    caught_by="cut",
+    loses=1,
+    misconception="You slice with [:-n]. For n = 0 that is [:0], an empty list.",
+)
+def _(text, max_length):
+    data = text.encode()
+    extra = len(data) + 1 - max_length
+    return _ids(data[:-extra] if extra >= 0 else data, len(data) + 1)
+
+
+@mistake(
+    BYT5,
     "no-plus-one",
     replaces="canine_rows",
     caught_by="rows",

@@ -430,7 +430,8 @@ def _(word, log_prob):
     caught_by="long",
     loses=1,
     misconception=(
-        "You multiply probabilities, which underflow for long words. Stay in logarithms."
+        "Your probabilities underflow for long words. Stay in logarithms, and subtract the largest"
+        " before exp."
     ),
 )
 def _(word, log_prob):

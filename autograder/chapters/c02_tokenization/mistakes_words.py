@@ -207,7 +207,7 @@ def _(text):
     misconception=("You remove all marks. Remove only category Mn; spacing vowel signs (Mc) stay."),
 )
 def _(text):
-    return _cut(_plain(_chinese(_clean(text)), dropped=("Mn", "Mc")).lower())
+    return _cut(_plain(_chinese(_clean(text)), dropped=("Mn", "Mc", "Me")).lower())
 
 
 @mistake(

@@ -79,7 +79,7 @@ def ask_texts(student, first: list[int], second: list[int], max_length: int, cau
             [right[key][place] for place in places],
             given=f"first {first}, second {second}, "
             f'max_length {max_length}; "{key}", special tokens left out',
-            cause=f'The list "{key}" does not fit the texts and the padding that stand in the ids.',
+            cause=f'The list "{key}" does not fit the texts and the padding of the ids.',
         )
 
 
@@ -107,7 +107,7 @@ def test_texts_and_special_tokens_stand_in_their_order(student, rng):
             tokens(rng, b),
             a + b + 3,
             ("ids",),
-            "A text may be empty; both [SEP] stand there all the same.",
+            "A text may be empty; both [SEP] are there all the same.",
         )
     ask_input(
         student,
@@ -166,7 +166,7 @@ def test_padding_stands_at_the_end_and_is_masked(student, rng):
             second,
             a + b + 3 + more,
             ("ids",),
-            "Padding is 0 and stands at the end, up to max_length.",
+            "Padding is 0 and comes at the end, up to max_length.",
         )
         ask_input(
             student,
@@ -174,7 +174,7 @@ def test_padding_stands_at_the_end_and_is_masked(student, rng):
             second,
             a + b + 3 + more,
             ("mask",),
-            "The mask is 1 for every token that is read, special tokens too, and 0 for padding.",
+            "The mask is 1 for every token, special tokens too, and 0 for padding.",
         )
         ask_texts(student, first, second, a + b + 3 + more, "Padding has the segment 0.")
     ask_input(
@@ -340,9 +340,7 @@ def test_each_character_of_any_script_has_its_rows(student, rng):
         " the order of the text."
     )
     ask_rows(student, "bank", 16_384, rule)
-    ask_rows(
-        student, "banana a", 50, f"{rule} A letter that stands there again has its rows again."
-    )
+    ask_rows(student, "banana a", 50, f"{rule} A character that occurs again has its rows again.")
     ask_rows(student, "", 16_384, "The empty text has no characters: an empty list.")
     ask_rows(student, "\u00e9\u6cb3\U0001f3e6\U0010fffd", 16_384, rule)
     ask_rows(student, AS_IT_IS, 16_384, KEPT)

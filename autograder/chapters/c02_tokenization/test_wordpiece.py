@@ -44,13 +44,11 @@ def test_a_word_is_cut_into_a_first_piece_and_marked_ones(student, rng):
         "bank",
         ["bank", "river"],
         ["bank"],
-        "A word that is in the vocabulary is one piece, without a mark.",
+        "A word that is in the vocabulary is one token, without ##.",
     )
     for letter in ("b", "\u6cb3", "\u00e9"):
-        ask_word(
-            student, letter, ["##s", letter], [letter], "A word of one character may be a piece."
-        )
-    rule = "The first piece is looked up and written without ##, every other one with it."
+        ask_word(student, letter, ["##s", letter], [letter], "A token may be a single character.")
+    rule = "The first token is looked up and written without ##, every other one with it."
     ask_word(student, "banks", ["bank", "##s", "s"], ["bank", "##s"], rule)
     ask_word(student, "abc", ["##a", "a", "b", "##b", "c", "##c"], ["a", "##b", "##c"], rule)
     ask_word(student, "abab", ["ab", "##ab", "b", "##x", "x"], ["ab", "##ab"], rule)
@@ -90,7 +88,7 @@ def test_the_longest_piece_that_fits_is_taken(student, rng):
         "abcde",
         ["a", "ab", "##c", "##bcde", "##cd", "##de", "##e"],
         ["ab", "##cd", "##e"],
-        f"{rule} Begin at the left: the longest piece of all may lie in the middle.",
+        f"{rule} Begin at the left: the longest token of all may be in the middle.",
     )
     for number in (3, 5):
         ask_word(
@@ -117,7 +115,7 @@ def test_the_longest_piece_that_fits_is_taken(student, rng):
             long,
             list(dict.fromkeys([*single, long[:cut], "##" + long[cut:]])),
             [long[:cut], "##" + long[cut:]],
-            f"{rule} A piece may be as long as the word.",
+            f"{rule} A token may be as long as the word.",
         )
     others = [f"{word_of(rng, 'bank', 4, 9)}x{number}" for number in range(450)]
     for vocabulary in ([*others, "ba", "##nk"], ["##nk", "ba", *others]):
@@ -126,7 +124,7 @@ def test_the_longest_piece_that_fits_is_taken(student, rng):
             "bank",
             vocabulary,
             ["ba", "##nk"],
-            f"{rule} A vocabulary may have some hundred pieces.",
+            f"{rule} A vocabulary may have some hundred tokens.",
         )
 
 
@@ -147,21 +145,21 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
         "kings",
         vocabulary,
         ["[UNK]"],
-        "A marked piece does not fit at the beginning of a word.",
+        "A token with ## does not fit at the beginning of a word.",
     )
     ask_word(
         student,
         "bankban",
         vocabulary,
         ["[UNK]"],
-        "A piece without a mark does not fit inside a word.",
+        "A token without ## does not fit inside a word.",
     )
     ask_word(
         student,
         "ab",
         ["a", "###b"],
         ["[UNK]"],
-        "The text of a token starts after the first two signs: ###b continues with #b.",
+        "Only the first two # of a token are its mark: ###b continues with #b.",
     )
     for known, right in ((["a", "#b"], ["[UNK]"]), (["a#b", "a"], ["[UNK]"])):
         ask_word(
@@ -169,8 +167,7 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
             "ab",
             known,
             right,
-            "Two signs # are the mark, in front; a single one, or one inside, is a character of the"
-            " piece.",
+            "Only ## at the beginning of a token is a mark; any other # is a character.",
         )
     ask_word(
         student, "a#b", ["a", "a#b"], ["a#b"], "A # inside a word is a character like any other."
@@ -187,7 +184,7 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
         "axb",
         ["a.b", "ax+b", "[a]xb"],
         ["[UNK]"],
-        "A piece is looked up as it is written: a dot or a plus in it is that sign.",
+        "A token is looked up as it is written: a dot in it matches a dot only.",
     )
     ask_word(
         student,
@@ -198,7 +195,11 @@ def test_a_word_that_does_not_work_out_is_unknown_as_a_whole(student, rng):
     )
     ask_word(student, "bank", [], ["[UNK]"], "With an empty vocabulary every word is unknown.")
     ask_word(
-        student, "banks", vocabulary, ["bank", "##s"], "A word that can be cut is not unknown."
+        student,
+        "banks",
+        vocabulary,
+        ["bank", "##s"],
+        "A word with tokens for all of it is not unknown.",
     )
     word = shuffled(rng, "bankriveto")
     ask_word(student, word + "x", [word[:3], "##" + word[3:], "##" + word[3:6]], ["[UNK]"], rule)
@@ -285,7 +286,7 @@ def ask_first(
             detail=f"Given {given}. Your token is {piece!r}, expected {best!r}",
         )
     expect(list(came) == list(truth)).is_true(
-        cause=cause, detail=f"Given {given}. Your piece is {list(came)}, expected {list(truth)}"
+        cause=cause, detail=f"Given {given}. Your token is {list(came)}, expected {list(truth)}"
     )
     for piece, score in truth.items():
         expect(came[piece], "The score", given).is_a(float)
@@ -353,7 +354,7 @@ def test_everything_counts_as_often_as_its_word(student, rng):
         student,
         ["ab", "cd", "c"],
         [4, 2, 6],
-        "A word of one character has no pair, but its character counts.",
+        "A word of one character has no pair, but its symbol counts.",
         {"ab": 0.25},
     )
     ask_first(
@@ -383,7 +384,7 @@ def test_a_character_inside_a_word_is_another_one_than_at_its_beginning(student,
         student,
         ["nna", "an", "na"],
         [2, 1, 3],
-        "The piece keeps the mark of its first part: a piece inside a word has one ##.",
+        "The token keeps the mark of its first part: inside a word it has one ##.",
     )
     words, counts = without_ties(rng, "bank", 6)
     ask_first(student, words, counts, rule)
@@ -402,10 +403,7 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
     rule = "A pair that occurs twice in a word counts twice, overlapping or not."
     ask_first(student, ["xaaaa", "xbc", "ybc"], [1, 4, 4], rule)
     ask_first(student, ["xabab", "xcd", "ycd"], [2, 9, 9], rule)
-    tie = (
-        "Of equal scores the piece whose text comes first in Python's order is made; # comes before"
-        " letters."
-    )
+    tie = "Of equal scores, the smallest token in Python's order is made; # comes before letters."
     ask_first(student, ["cd", "ab"], [2, 2], tie, {"ab": 0.5})
     ask_first(student, ["ab", "xcd"], [4, 4], tie, {"##cd": 0.25})
     ask_first(student, ["zy", "zx", "wv", "tvu"], [1, 1, 2, 2], tie)
@@ -413,7 +411,7 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
         student,
         ["aa", "ab"],
         [6, 7],
-        f"{tie} How often it stands there decides nothing.",
+        f"{tie} How often it occurs does not matter.",
         {"aa": 1 / 13},
     )
     ask_first(
@@ -452,8 +450,8 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
         "Scores may be very small, and differ by a millionth of themselves.",
         {"cd": 1 / 4_700_000_000},
     )
-    ask_first(student, ["a"], [3], "Without a pair the answer is an empty dictionary.", {})
-    ask_first(student, [], [], "Without words the answer is an empty dictionary.", {})
+    ask_first(student, ["a"], [3], "Without a pair the result is an empty dictionary.", {})
+    ask_first(student, [], [], "Without words the result is an empty dictionary.", {})
     ask_first(
         student, ["a", "b", "ab"], [3, 1, 1], "A word of one character has no pair.", {"ab": 0.25}
     )
