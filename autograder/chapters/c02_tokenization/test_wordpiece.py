@@ -425,8 +425,8 @@ def test_repeated_pairs_ties_and_words_without_a_pair(student, rng):
         {"\uff5ab": 0.25},
     )
     divided = (
-        "Equal fractions are equal: divide once, by the product. Dividing by one count and then by"
-        " the other rounds twice."
+        "Equal fractions are equal: divide whole numbers once, by the product. Dividing twice, or"
+        " in float32, rounds them apart."
     )
     for more in ("a", "zb"):  # 3 / (5 * 3) or 3 / (3 * 5), and 1 / (1 * 5)
         for times in (1, 1_000_003):
