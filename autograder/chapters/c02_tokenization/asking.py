@@ -15,10 +15,7 @@ TOKENIZERS = dict.fromkeys(
 SHOWN = 400
 # a mark of byte order, spaces at both ends, capitals, two ways to write one letter
 AS_IT_IS = "\ufeff Be\u0301\u00e9K "
-KEPT = (
-    "The text is taken as it is: nothing is dropped at its ends, put together, taken apart or made"
-    " small."
-)
+KEPT = "The text is read as it is: not stripped, not normalized, not lower-cased."
 
 
 def ask_pieces(came: object, right: list[str], *, cause: str, given: str) -> None:

@@ -171,6 +171,51 @@ def _(words, counts, num_merges):
 
 @mistake(
     TRAIN,
+    "text-replaced",
+    caught_by="counts",
+    loses=4,
+    misconception=(
+        "You merge with str.replace, which also matches inside longer symbols. Keep lists of"
+        " symbols."
+    ),
+)
+def _(words, counts, num_merges):
+    rows, merges = [" ".join(word) for word in words], []
+    while len(merges) < num_merges:
+        pairs = _counted([row.split() for row in rows], counts)
+        if not pairs:
+            break
+        merges.append(min(pairs, key=lambda pair: (-pairs[pair], pair)))
+        rows = [row.replace(" ".join(merges[-1]), "".join(merges[-1])) for row in rows]
+    return merges
+
+
+@mistake(
+    TRAIN,
+    "spaces-lost",
+    caught_by="counts",
+    loses=3,
+    misconception=(
+        "You keep symbols in a text with spaces between them, so a space of the word is lost."
+    ),
+)
+def _(words, counts, num_merges):
+    return _learn(["".join(word.split()) for word in words], counts, num_merges)
+
+
+@mistake(
+    TRAIN,
+    "end-of-word",
+    caught_by="counts",
+    loses=7,
+    misconception="You add an end-of-word symbol, as the paper does. Here no sign marks the end.",
+)
+def _(words, counts, num_merges):
+    return _learn([[*word, "</w>"] for word in words], counts, num_merges)
+
+
+@mistake(
+    TRAIN,
     "first-seen-wins",
     caught_by="ties",
     loses=1.5,
@@ -395,6 +440,23 @@ def _(word, merges):
         _, i = min(found)
         pieces[i : i + 2] = [pieces[i] + pieces[i + 1]]
     return pieces
+
+
+@mistake(
+    SPLIT,
+    "text-replaced",
+    caught_by="one-merge",
+    loses=4,
+    misconception=(
+        "You merge with str.replace, which also matches inside longer symbols. Keep a list of"
+        " symbols."
+    ),
+)
+def _(word, merges):
+    row = " ".join(word)
+    for left, right in merges:
+        row = row.replace(f"{left} {right}", left + right)
+    return row.split()
 
 
 @mistake(

@@ -159,7 +159,7 @@ def _(first, second, max_length):
     caught_by="cut",
     loses=2,
     misconception=(
-        "You truncate the second text only. Remove tokens from the longer text, one at a time."
+        "You truncate the second text first. Remove tokens from the longer text, one at a time."
     ),
 )
 def _(first, second, max_length):
@@ -186,6 +186,52 @@ def _(first, second, max_length):
         return (a, b) if a + b <= room else (min(a, room // 2), min(b, room - room // 2))
 
     return _fill(first, second, max_length, lengths)
+
+
+@mistake(
+    FILL,
+    "larger-half",
+    caught_by="cut",
+    loses=1.5,
+    misconception=(
+        "You give each text half of the positions. A short text keeps all tokens, the other gets"
+        " the rest."
+    ),
+)
+def _(first, second, max_length):
+    def lengths(a, b, room):
+        return (a, b) if a + b <= room else (min(a, room - room // 2), min(b, room // 2))
+
+    return _fill(first, second, max_length, lengths)
+
+
+@mistake(
+    FILL,
+    "all-at-once",
+    caught_by="cut",
+    loses=2,
+    misconception=(
+        "You remove all excess tokens from one text. Compare the lengths again after each token."
+    ),
+)
+def _(first, second, max_length):
+    def lengths(a, b, room):
+        extra = max(0, a + b - room)
+        return (max(0, a - extra), min(b, room)) if a > b else (min(a, room), max(0, b - extra))
+
+    return _fill(first, second, max_length, lengths)
+
+
+@mistake(
+    FILL,
+    "minus-zero",
+    caught_by="order",
+    loses=5,
+    misconception="You slice with [:-n]. For n = 0 that is [:0], an empty list.",
+)
+def _(first, second, max_length):
+    a, b = _lengths(len(first), len(second), max_length - 3)
+    return _fill(first[: a - len(first)], second[: b - len(second)], max_length)
 
 
 @mistake(
@@ -310,6 +356,28 @@ def _(text, max_length):
 
 @mistake(
     BYT5,
+    "lower-cased",
+    caught_by="bytes",
+    loses=1,
+    misconception="You lower-case the text. It is read as it is.",
+)
+def _(text, max_length):
+    return _ids(text.lower().encode(), max_length)
+
+
+@mistake(
+    BYT5,
+    "composed",
+    caught_by="bytes",
+    loses=1,
+    misconception="You compose letters and accents (NFC). The text is read as it is.",
+)
+def _(text, max_length):
+    return _ids(unicodedata.normalize("NFC", text).encode(), max_length)
+
+
+@mistake(
+    BYT5,
     "end-cut-off",
     caught_by="cut",
     loses=1,
@@ -369,6 +437,19 @@ def _(text, max_length):
 def _(text, max_length):
     data = text.encode()
     return _ids(data[max(0, len(data) - max_length + 1) :], max_length)
+
+
+@mistake(
+    BYT5,
+    "minus-zero",
+    caught_by="cut",
+    loses=1,
+    misconception="You slice with [:-n]. For n = 0 that is [:0], an empty list.",
+)
+def _(text, max_length):
+    data = text.encode()
+    extra = len(data) + 1 - max_length
+    return _ids(data[:-extra] if extra >= 0 else data, len(data) + 1)
 
 
 @mistake(

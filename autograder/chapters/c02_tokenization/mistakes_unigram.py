@@ -252,8 +252,8 @@ def _(word, log_prob):
 @mistake(
     CUT,
     "zero-is-nothing",
-    caught_by="sum",
-    loses=2,
+    caught_by="long",
+    loses=1,
     misconception=(
         "You treat a logarithm of 0 as missing, as `if score` does. It means probability 1."
     ),
@@ -343,6 +343,20 @@ def _(word, log_prob):
 
 @mistake(
     COUNT,
+    "sums-to-one",
+    caught_by="one-cut",
+    loses=5,
+    misconception=(
+        "You divide the counts by their sum. That is the M-step; an expected count may exceed 1."
+    ),
+)
+def _(word, log_prob):
+    found = _expected(word, log_prob, _right)
+    return found / found.sum() if found.sum() > 0 else found
+
+
+@mistake(
+    COUNT,
     "nothing-after",
     caught_by="one-cut",
     loses=5,
@@ -416,7 +430,8 @@ def _(word, log_prob):
     caught_by="long",
     loses=1,
     misconception=(
-        "You multiply probabilities, which underflow for long words. Stay in logarithms."
+        "Your probabilities underflow for long words. Stay in logarithms, and subtract the largest"
+        " before exp."
     ),
 )
 def _(word, log_prob):

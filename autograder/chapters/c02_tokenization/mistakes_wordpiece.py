@@ -182,10 +182,24 @@ def _(word, vocabulary):
     "no-limit",
     caught_by="limit",
     loses=1,
-    misconception="You split words of any length. A word of more than 100 characters is [UNK].",
+    misconception="You split words of more than 100 characters. They are [UNK].",
 )
 def _(word, vocabulary):
     return _greedy(word, vocabulary, limit=10**6)
+
+
+@mistake(
+    PIECE,
+    "whole-word-first",
+    caught_by="limit",
+    loses=1,
+    misconception=(
+        "You look up the whole word before you count its characters. Beyond 100 it is [UNK] even"
+        " if it is a token."
+    ),
+)
+def _(word, vocabulary):
+    return [word] if word in vocabulary else _greedy(word, vocabulary)
 
 
 @mistake(
@@ -257,6 +271,19 @@ def _predict(
         for (left, right), number in pairs.items()
     }
     best = sorted(scores, key=lambda piece: (-scores[piece], order(piece)))[:1]
+    return {piece: scores[piece] for piece in best}
+
+
+def _by_counts(words, counts, symbols):
+    """The prediction where `symbols(row)` says what counts as a left and as a right part."""
+    left, right, pairs = Counter(), Counter(), Counter()
+    for word, count in zip(words, counts):
+        row = [word[0], *("##" + letter for letter in word[1:])]
+        for found, parts in zip((left, right, pairs), (*symbols(row), zip(row, row[1:]))):
+            for part in parts:
+                found[part] += count
+    scores = {a + b[2:]: number / (left[a] * right[b]) for (a, b), number in pairs.items()}
+    best = sorted(scores, key=lambda piece: (-scores[piece], piece))[:1]
     return {piece: scores[piece] for piece in best}
 
 
@@ -378,14 +405,67 @@ def _(words, counts):
     single, pairs = Counter(), Counter()
     for word, count in zip(words, counts):
         row = [word[0], *("##" + letter for letter in word[1:])]
-        single.update(row * count)
-        pairs.update(list(zip(row, row[1:])) * count)
+        for symbol in row:
+            single[symbol] += count
+        for pair in zip(row, row[1:]):
+            pairs[pair] += count
     scores = {
         left + right: number / (single[left] * single[right])
         for (left, right), number in pairs.items()
     }
     best = sorted(scores, key=lambda piece: (-scores[piece], piece))[:1]
     return {piece: scores[piece] for piece in best}
+
+
+@mistake(
+    MERGE,
+    "marked-from-the-start",
+    caught_by="score",
+    loses=4,
+    misconception="You mark the first character of a word. Only the others have ##.",
+)
+def _(words, counts):
+    return _predict(
+        words,
+        counts,
+        lambda ab, a, b: ab / (a * b),
+        rows=lambda word: ["##" + letter for letter in word],
+    )
+
+
+@mistake(
+    MERGE,
+    "no-pairs-is-an-error",
+    caught_by="borders",
+    loses=1,
+    misconception="You take the largest of no scores. Without a pair, return an empty dictionary.",
+)
+def _(words, counts):
+    found = _predict(words, counts, lambda ab, a, b: ab / (a * b))
+    best = min(found, key=lambda piece: (-found[piece], piece))
+    return {best: found[best]}
+
+
+@mistake(
+    MERGE,
+    "symbols-once-a-word",
+    caught_by="score",
+    loses=3,
+    misconception="You count a symbol once per word. Every occurrence in the word counts.",
+)
+def _(words, counts):
+    return _by_counts(words, counts, lambda row: (set(row), set(row)))
+
+
+@mistake(
+    MERGE,
+    "symbols-of-pairs",
+    caught_by="weights",
+    loses=3,
+    misconception="You count a symbol only where it is part of a pair. Count every occurrence.",
+)
+def _(words, counts):
+    return _by_counts(words, counts, lambda row: (row[:-1], row[1:]))
 
 
 @mistake(

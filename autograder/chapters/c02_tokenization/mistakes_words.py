@@ -1,5 +1,6 @@
 """Plausible wrong solutions of chapter 2, words and bytes."""
 
+import re
 import string
 import unicodedata
 
@@ -128,6 +129,20 @@ def _(text):
 
 @mistake(
     WORDS,
+    "regular-expression",
+    caught_by="signs",
+    loses=2,
+    misconception=(
+        r"You split with \w, which keeps _ in a word and splits off symbols such as €."
+        " Use categories."
+    ),
+)
+def _(text):
+    return re.findall(r"\w+|[^\w\s]", _plain(_chinese(_clean(text))).lower())
+
+
+@mistake(
+    WORDS,
     "runs-of-signs",
     caught_by="signs",
     loses=1,
@@ -192,7 +207,19 @@ def _(text):
     misconception=("You remove all marks. Remove only category Mn; spacing vowel signs (Mc) stay."),
 )
 def _(text):
-    return _cut(_plain(_chinese(_clean(text)), dropped=("Mn", "Mc")).lower())
+    return _cut(_plain(_chinese(_clean(text)), dropped=("Mn", "Mc", "Me")).lower())
+
+
+@mistake(
+    WORDS,
+    "combining-class",
+    caught_by="accents",
+    loses=1,
+    misconception="You ask for combining(), which is 0 for some marks. Ask for category Mn.",
+)
+def _(text):
+    decomposed = unicodedata.normalize("NFD", _chinese(_clean(text)))
+    return _cut("".join(sign for sign in decomposed if not unicodedata.combining(sign)).lower())
 
 
 @mistake(
@@ -269,6 +296,31 @@ def _(text):
 )
 def _(text):
     return _cut(_plain(_chinese(_clean(text, instead=" "))).lower())
+
+
+@mistake(
+    WORDS,
+    "spaces-before-controls",
+    caught_by="invisible",
+    loses=0.5,
+    misconception=(
+        r"You ask isspace() first, so controls such as \x0b become a space. Remove Cc before that."
+    ),
+)
+def _(text):
+    return _cut(_plain(_chinese(_clean(" ".join(re.split(r"\s", text))))).lower())
+
+
+@mistake(
+    WORDS,
+    "replacement-sign-kept",
+    caught_by="invisible",
+    loses=0.5,
+    misconception="You keep U+FFFD. It is removed, like the categories Cc and Cf.",
+)
+def _(text):
+    kept = "\ufffd".join(map(_clean, text.split("\ufffd")))
+    return _cut(_plain(_chinese(kept)).lower())
 
 
 @mistake(

@@ -118,7 +118,7 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
         ["abab", "cd", "e"],
         [2, 3, 8],
         1,
-        "A pair that stands twice in a word counts twice.",
+        "A pair that occurs twice in a word counts twice.",
         [("a", "b")],
     )
     ask_merges(
@@ -126,7 +126,7 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
         ["ab", "cd", "ab", "", "x"],
         [2, 3, 2, 9, 9],
         1,
-        "A word may stand in the list several times; then its counts add up.",
+        "A word may occur several times in the list; then its counts add up.",
         [("a", "b")],
     )
     ask_merges(
@@ -142,7 +142,7 @@ def test_the_first_merge_is_the_pair_with_the_largest_count(student, rng):
         ["\u00e9x", "ab", AS_IT_IS],
         [3, 2, 1],
         1,
-        f"{rule} A word is a row of characters, not of bytes. {KEPT}",
+        f"{rule} A word is a sequence of characters, not of bytes. {KEPT}",
         [("\u00e9", "x")],
     )
     for words in (["ab", "cd"], ["cd", "ab"]):
@@ -230,7 +230,7 @@ def test_pairs_are_counted_again_after_each_merge(student, rng):
         [chain[:size] for size in range(40, 1, -1)],
         [2] * 39,
         39,
-        f"{rule} Pieces may be long.",
+        f"{rule} Symbols may be long.",
         [(chain[:place], chain[place]) for place in range(1, 40)],
     )
     for number in (2, 3):
@@ -251,19 +251,19 @@ def test_equal_letters_are_counted_everywhere_and_joined_without_overlap(student
         ["aaa", "bc"],
         [2, 3],
         1,
-        '"aaa" holds the pair (a, a) twice, although only one of the two can be joined.',
+        '"aaa" contains the pair (a, a) twice, although only one of the two can be merged.',
         [("a", "a")],
     )
-    ask_merges(student, ["aaaa", "bc"], [4, 7], 2, '"aaaa" holds the pair (a, a) three times.')
+    ask_merges(student, ["aaaa", "bc"], [4, 7], 2, '"aaaa" contains the pair (a, a) three times.')
     rule = (
-        "Equal letters are joined from left to right, none twice: aaa becomes aa a, and aaaa"
+        "Equal letters are merged from left to right, none twice: aaa becomes aa a, and aaaa"
         " becomes aa aa."
     )
     ask_merges(student, ["aaa", "ab"], [5, 1], 2, rule, [("a", "a"), ("aa", "a")])
     ask_merges(student, ["aaaa", "xy"], [5, 2], 2, rule, [("a", "a"), ("aa", "aa")])
     ask_merges(student, ["aaaaa", "baaa", "x"], [5, 4, 9], 4, rule)
     ask_merges(student, ["a" * whole(rng, 6, 12), "baa", "cc"], [3, 7, 2], 2, rule)
-    ask_merges(student, ["a" * 200], [2], 7, f"{rule} Pieces may be long.")
+    ask_merges(student, ["a" * 200], [2], 7, f"{rule} Symbols may be long.")
 
 
 @train_bpe.stage("ties", points=1.5)
@@ -324,21 +324,21 @@ def test_of_equally_frequent_pairs_the_first_in_order_wins(student, rng):
         [SIGNS_OF_ALL_KINDS],
         [2],
         100,
-        "A character of any kind is a character of the word, and none of them parts pieces.",
+        "Every character of the word is a symbol; none of them separates symbols.",
     )
     ask_merges(
         student,
         ["cab", "dab", "abe"],
         [4, 4, 4],
         3,
-        f"{rule} Pieces are texts and are compared as texts, joined ones too.",
+        f"{rule} Merged symbols are compared as texts too.",
     )
     ask_merges(
         student,
         ["aa", "az", "aab"],
         [10, 2, 2],
         3,
-        f"{rule} The joined texts are not compared.",
+        f"{rule} The merged texts are not compared.",
         [("a", "a"), ("a", "z"), ("aa", "b")],
     )
     ask_merges(student, ["a!", "a!x", "ax"], [2, 2, 2], 2, rule, [("a", "!"), ("a", "x")])
@@ -444,7 +444,7 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
         student,
         "nab",
         [("a", "n")],
-        "A pair is joined only in its own order: a and then n, not n and then a.",
+        "A pair is merged only in its own order: a and then n, not n and then a.",
         ["n", "a", "b"],
     )
     ask_split(
@@ -458,31 +458,31 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
         student,
         "bank",
         [],
-        "Without merges a word falls into its characters.",
+        "Without merges, each character of the word is a token.",
         ["b", "a", "n", "k"],
     )
     ask_split(
         student,
         "",
         [("a", "b"), ("ab", "c")],
-        "An empty word has no pieces: the answer is an empty list.",
+        "An empty word has no tokens: the result is an empty list.",
         [],
     )
     ask_split(
-        student, "k", [("a", "n"), ("an", "k")], "A word of one character is one piece.", ["k"]
+        student, "k", [("a", "n"), ("an", "k")], "A word of one character is one token.", ["k"]
     )
     ask_split(
         student,
         "a \U0001f3e6\u0301\u00e9",
         [("\U0001f3e6", "\u0301")],
-        "Characters of any kind are joined, and those that stand in no merge stay in the answer.",
+        "Every character is kept, a space too: one that is in no merge stays as a token.",
         ["a", " ", "\U0001f3e6\u0301", "\u00e9"],
     )
     ask_split(
         student,
         "a\0bc \x1f",
         [("b", "c")],
-        "Characters of any kind stand in a word, and none of them parts pieces.",
+        "Every character of the word is kept; none of them separates tokens.",
         ["a", "\0", "bc", " ", "\x1f"],
     )
     ask_split(
@@ -505,7 +505,7 @@ def test_one_merge_joins_its_pair_and_leaves_all_else(student, rng):
         student,
         SIGNS_OF_ALL_KINDS,
         [("A", "B")],
-        "Characters of any kind stand in a word, and none of them parts pieces.",
+        "Every character of the word is kept; none of them separates tokens.",
         [*SIGNS_OF_ALL_KINDS[:at], "AB", *SIGNS_OF_ALL_KINDS[at + 2 :]],
     )
     for size in (2, 5, 6):
@@ -532,6 +532,7 @@ def test_the_earliest_merge_of_the_list_comes_first(student, rng):
         rule,
         ["ab", "cd"],
     )
+    ask_split(student, "abcd", [("a", "b"), ("c", "d"), ("ab", "c")], rule, ["ab", "cd"])
     for order in itertools.permutations([("a", "b"), ("b", "c"), ("c", "d")]):
         ask_split(student, "zabcd", [*order, ("z", "z")], rule)
 
@@ -599,15 +600,15 @@ def test_what_was_joined_is_joined_again_by_exactly_its_pair(student, rng):
         student,
         "abc",
         [("b", "c"), ("a", "b"), ("ab", "c")],
-        "Only a pair that is in the list itself is joined: a and bc are not, although ab and c"
-        " would give the same text.",
+        "Only a pair that is in the list is merged: a and bc are not, although ab and c would give"
+        " the same text.",
         ["a", "bc"],
     )
     ask_split(
         student,
         "ab.b",
         [(".", "b"), ("x", "y")],
-        f"{rule} A dot is a dot, and stands for no other character.",
+        f"{rule} A dot matches a dot only.",
         ["a", "b", ".b"],
     )
     letters = "".join(map(chr, range(0x4E00, 0x4E00 + 150)))

@@ -70,7 +70,7 @@ def ask_cut(
         )
     elif came is None:
         expect(False).is_true(
-            cause=f"Your result is None, but there is a cut. {cause}",
+            cause=f"Your result is None, but there is a segmentation. {cause}",
             detail=f"Given {given}. Expected {right}",
         )
     else:
@@ -86,9 +86,9 @@ def test_a_word_that_is_one_piece_or_letters_only(student, rng):
         "a" * 40,
         {"b": -3.0, "a" * 40: -1.0},
         ["a" * 40],
-        "A piece may be as long as the word, however long that is.",
+        "A token may be as long as the word, however long that is.",
     )
-    ask_cut(student, "a", logs({"a": 0.1, "b": 0.2}), ["a"], "A word of one letter may be a piece.")
+    ask_cut(student, "a", logs({"a": 0.1, "b": 0.2}), ["a"], "A word of one letter may be a token.")
     ask_cut(student, "ab", logs({"a": 0.1, "b": 0.2}), ["a", "b"], rule)
     letters = shuffled(rng, "bankriveto")[: whole(rng, 3, 6)]
     ask_cut(student, letters, logs(dict.fromkeys(letters, 0.1)), list(letters), rule)
@@ -104,7 +104,7 @@ def test_a_word_that_is_one_piece_or_letters_only(student, rng):
         "",
         logs({"a": 0.1}),
         [],
-        "An empty word has one cut, without pieces: the empty list, and not None.",
+        "An empty word has one segmentation, without tokens: the empty list.",
     )
     ask_cut(
         student,
@@ -142,28 +142,21 @@ def test_the_largest_sum_of_logarithms_wins(student, rng):
         "abcd",
         logs({"ab": 0.9, "cd": 0.001, "a": 0.1, "bcd": 0.2}),
         ["a", "bcd"],
-        f"{rule} The best cut of a beginning need not be a part of the best cut of the word.",
+        f"{rule} It need not begin with the best segmentation of a prefix.",
     )
     ask_cut(
         student,
         "ab",
         {"a": -1.0, "b": -1.0, "ab": -2.0000001},
         ["a", "b"],
-        "Sums are compared as they are, and not rounded.",
+        "Compare the sums as they are: no rounding and no tolerance.",
     )
     ask_cut(
         student,
         "abc",
         {"a": -8.0, "bc": -8.0, "ab": -8.0, "c": -7.9999999},
         ["ab", "c"],
-        "Sums are compared as they are, and not rounded.",
-    )
-    ask_cut(
-        student,
-        "abab",
-        {"a": 0.0, "b": -1.0, "ab": -2.0, "ba": -3.0},
-        ["a", "b", "a", "b"],
-        "A logarithm of exactly 0 is probability 1, and as good a piece as any.",
+        "Compare the sums as they are: no rounding and no tolerance.",
     )
     for _ in range(3):
         word, log_prob = word_of(rng, "abc", 5, 8), random_pieces(rng, "abc", 12)
@@ -199,7 +192,7 @@ def test_the_largest_sum_of_logarithms_wins(student, rng):
             "abba",
             log_prob,
             ["ab", "b", "a"],
-            f"{rule} The dictionary may have some hundred pieces.",
+            f"{rule} The dictionary may have some hundred tokens.",
         )
 
 
@@ -210,29 +203,29 @@ def test_a_word_without_a_cut_gives_none(student, rng):
         "skipped or kept as it is."
     )
     log_prob = logs(BANKS)
-    ask_cut(student, "bans", log_prob, ["ban", "s"], "There is a cut.")
+    ask_cut(student, "bans", log_prob, ["ban", "s"], "This word has a segmentation.")
     ask_cut(student, "banx", log_prob, None, rule)
     ask_cut(student, "xban", log_prob, None, rule)
     ask_cut(student, "baxnk", log_prob, None, rule)
     ask_cut(student, "b", log_prob, None, rule)
-    ask_cut(student, "bank", {}, None, "Without pieces only the empty word has a cut.")
-    ask_cut(student, "", {}, [], "Without pieces the empty word still has its cut, the empty list.")
+    ask_cut(student, "bank", {}, None, "Without tokens, only the empty word has a segmentation.")
+    ask_cut(
+        student,
+        "",
+        {},
+        [],
+        "Without tokens, the empty word still has its segmentation, the empty list.",
+    )
     ask_cut(student, "abc", logs({"ab": 0.5, "bc": 0.5}), None, rule)
     ask_cut(
         student,
         "abcd",
         logs({"abc": 0.9, "ab": 0.001, "cd": 0.001}),
         ["ab", "cd"],
-        "A likely first piece that leads nowhere is not taken.",
+        "A probable first token that leads nowhere is not taken.",
     )
     for long in ("b" + "a" * 150, "a" * 150 + "b"):
-        ask_cut(
-            student,
-            long,
-            {"a": -1.0, "aa": -1.0},
-            None,
-            f"{rule} A long word is not cut in every way to see that.",
-        )
+        ask_cut(student, long, {"a": -1.0, "aa": -1.0}, None, rule)
     word = shuffled(rng, "bankriveto")
     ask_cut(student, word, logs(dict.fromkeys([word[:-1], *word[:-1]], 0.1)), None, rule)
 
@@ -268,7 +261,7 @@ def test_of_equals_the_longest_last_piece_wins(student):
         "abcde",
         {"abc": -2.0, "de": -1.0, "a": -1.0, "b": -1.0, "cde": -1.0},
         ["a", "b", "cde"],
-        f"{rule} Their number decides nothing.",
+        f"{rule} Their number does not matter.",
     )
     ask_cut(
         student,
@@ -287,11 +280,19 @@ def test_long_words_are_cut_in_good_time(student, rng):
             word,
             {"a": -1e10, "b": -1.0},
             list(word),
-            "A logarithm may be very low: no number stands for a cut that is not there.",
+            "A logarithm may be -1e10: mark unreachable positions with -math.inf, not with a"
+            " number.",
         )
+    ask_cut(
+        student,
+        "abab",
+        {"a": 0.0, "b": -1.0, "ab": -2.0, "ba": -3.0},
+        ["a", "b", "a", "b"],
+        "A logarithm of exactly 0 is probability 1: a token like any other.",
+    )
     rule = (
-        "Words of 200 characters have more cuts than can be tried, and probabilities too small for"
-        " a float: remember the best cut of each beginning, and add logarithms."
+        "Words of 200 characters have too many segmentations to try, and probabilities too small"
+        " for a float: keep the best sum of logarithms for each prefix."
     )
     for long, short in ((150, 50), (180, 20), (101, 99)):
         for parts in (["a" * long, "b" * short], ["b" * short, "a" * long]):
@@ -300,7 +301,7 @@ def test_long_words_are_cut_in_good_time(student, rng):
                 "".join(parts),
                 {"a": -5.0, "b": -5.0, "a" * long: -1.0, "b" * short: -1.0},
                 parts,
-                "A piece may be as long as the word, and lie anywhere in it.",
+                "A token may be long, and at any position of the word.",
             )
     for score, right in ((-18.0000001, list("ab" * 100)), (-17.9999999, ["ab"] * 100)):
         ask_cut(
@@ -308,7 +309,7 @@ def test_long_words_are_cut_in_good_time(student, rng):
             "ab" * 100,
             {"a": -9.0, "b": -9.0, "ab": score},
             right,
-            "Sums are compared as they are, large ones too.",
+            "Compare the sums as they are, large ones too: no rounding and no tolerance.",
         )
     for number in (200, 198):
         log_prob = {"a": -9.0, "aa": -17.0, "aaa": -27.5}
@@ -348,8 +349,22 @@ def ask_counts(
     student, word: str, log_prob: dict[str, float], cause: str, right: torch.Tensor | None = None
 ) -> None:
     """Ask for the expected counts."""
-    expect(student.expected_counts(word, log_prob), given=shown(word, log_prob)).close(
-        counted(word, log_prob) if right is None else right, rtol=1e-4, atol=1e-6, cause=cause
+    came = student.expected_counts(word, log_prob)
+    right = counted(word, log_prob) if right is None else right
+    expect(came, given=shown(word, log_prob)).close(
+        right, rtol=1e-4, atol=1e-6, cause=ROUNDED if nearly(came, right) else cause
+    )
+
+
+ROUNDED = "Your result is nearly right: sums of logarithms lose digits in float32. Use float64."
+
+
+def nearly(came: object, right: torch.Tensor) -> bool:
+    """Whether a result is off by as little as sums in float32 are."""
+    return (
+        type(came) is torch.Tensor
+        and came.shape == right.shape
+        and torch.allclose(came.double(), right.double(), rtol=5e-3, atol=1e-6)
     )
 
 
@@ -382,35 +397,35 @@ def test_each_cut_counts_by_its_share_of_the_probability(student, rng):
         ask_counts(
             student,
             "ab",
-            {"a": 0.0, "ab": rare, "b": 0.0},
-            f"{rule} A rare cut counts too: nothing is left out for being small.",
+            {"a": -0.25, "ab": rare - 0.5, "b": -0.25},
+            f"{rule} An improbable segmentation counts too.",
         )
     for first in (0.1, 0.4):
         ask_counts(
             student,
             "ab",
             logs({"ab": 0.3, "b": 0.2, "a": first}),
-            f"{rule} The logarithms decide, and are others in each call.",
+            f"{rule} The logarithms are others in each call.",
         )
     ask_counts(
         student,
         "a" * 20 + "b",
         {"a" * 20: -1.0, "b": -2.0, "a" * 20 + "b": -3.0},
-        f"{rule} A piece may be as long as the word.",
+        f"{rule} A token may be as long as the word.",
     )
     ask_counts(student, "abc", logs({"ab": 0.03, "bc": 0.2, "a": 0.1, "c": 0.9}), rule)
     ask_counts(
         student,
         "a" * 50 + "b" * 150,
         {"b" * 150: -1.0, "c": -2.0, "a" * 50: -3.0, "a" * 50 + "b" * 150: -3.5},
-        f"{rule} A piece may be as long as the word.",
+        f"{rule} A token may be as long as the word.",
     )
     others = {f"{letter}{number}": -1.0 for number in range(200) for letter in "ab"}
     for log_prob in (
         {**others, "ab": -1.0, "a": -2.0, "b": -0.5, "c": -1.0},
         {"c": -1.0, "b": -0.5, "a": -2.0, "ab": -1.0, **others},
     ):
-        ask_counts(student, "abc", log_prob, f"{rule} The dictionary may have some hundred pieces.")
+        ask_counts(student, "abc", log_prob, f"{rule} The dictionary may have some hundred tokens.")
     for word, first, second in (
         ("abdc", -1.0, -2.0),
         ("abdc", -2.0, -1.0),
@@ -457,10 +472,10 @@ def test_a_piece_in_several_places_and_cuts_adds_up(student, rng):
         student,
         "banana",
         logs({"na": 0.01, "n": 0.2, "ba": 0.3}),
-        "A piece that stands twice in a cut counts twice.",
+        "A token that occurs twice in a segmentation counts twice.",
     )
     ask_counts(student, "aaa", logs({"a": 0.5, "aa": 0.25}), rule)
-    ask_counts(student, "aaaaa", {"aa": -1.5, "aaa": -2.0, "a": 0.0}, rule)
+    ask_counts(student, "aaaaa", {"aa": -1.5, "aaa": -2.0, "a": -0.125}, rule)
     ask_counts(
         student, "ababab", logs({"ab": 0.2, "a": 0.4, "b": 0.3, "ba": 0.15, "aba": 0.05}), rule
     )
@@ -479,7 +494,7 @@ def test_a_word_without_a_cut_and_the_empty_word_give_zeros(student):
     for word in ("banx", "xban", "b", ""):
         ask_counts(student, word, logs(BANKS), rule, torch.zeros(5))
     ask_counts(student, "ba", {"b": -1.0}, rule, torch.zeros(1))
-    ask_counts(student, "bans", logs(BANKS), "There is a cut.")
+    ask_counts(student, "bans", logs(BANKS), "This word has a segmentation.")
 
 
 @expected_counts.stage("long", points=1)
@@ -508,9 +523,14 @@ def test_long_words_need_logarithms(student, rng):
         student,
         "ab" * 100,
         {"a": -60.0, "b": -70.0},
-        f"{rule} A sum of logarithms may be as low as it likes: no number stands "
-        "for a cut that is not there.",
+        f"{rule} Mark unreachable positions with -math.inf, not with a number.",
         torch.tensor([100.0, 100.0]),
+    )
+    ask_counts(
+        student,
+        "ab",
+        {"a": 0.0, "b": 0.0, "ab": -1.0},
+        "A logarithm of exactly 0 is probability 1: a token like any other.",
     )
     ask_counts(
         student,
