@@ -1,9 +1,9 @@
 """What the pages of chapter 17 read from the capstone's record, over all of its seeds.
 
-    card = Capstone()
-    card.scores("tune", "sums")            a share for each seed
-    card.text("tune", "sums")              "0.50", or "0.51 (0.48–0.55)" over several seeds
-    card.reward_runs()                     for the figure reward-runs
+card = Capstone()
+card.scores("tune", "sums")            a share for each seed
+card.text("tune", "sums")              "0.50", or "0.51 (0.48–0.55)" over several seeds
+card.reward_runs()                     for the figure reward-runs
 """
 
 from collections.abc import Callable, Iterable
