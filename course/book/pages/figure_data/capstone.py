@@ -14,7 +14,7 @@ from typing import Any
 from course.book.pages.records import ROOT, record
 
 STAGES = ("pretrain", "tune", "reinforce")
-BROKEN = "trained_capstone_broken"
+BROKEN = "capstone_broken"
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 

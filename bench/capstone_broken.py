@@ -1,12 +1,13 @@
 """Break one thing of the capstone at a time, and measure what it costs.
 
-    python bench/trained/capstone_broken.py [--seed 0] [--part serving|tuning] [--folder FOLDER]
-        after capstone.py; serving takes a minute, tuning six minutes on one idle core for each way
+    python bench/capstone_broken.py [--seed 0] [--part serving|tuning] [--folder FOLDER]
+        after bench/trained/capstone.py, whose run it reads; on one idle core serving takes a
+        minute, and tuning six minutes for each way; exit code 77 without a finished run
 
 `serving` asks the finished model with prompts laid out in other ways than in training. `tuning`
 tunes the pre-trained model again, each time with one thing left out. Scores are those of the report
 card, of the same held-out items. A part that the record has is kept when the other is run. Writes
-bench/results/trained_capstone_broken.json; with --tiny nothing is written.
+bench/results/capstone_broken.json; with --tiny nothing is written.
 """
 
 import argparse
@@ -18,14 +19,13 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch  # noqa: E402  (threads are set before torch starts)
 from record import RESULTS, save  # noqa: E402
 
 from course.capstone import tasks, tune  # noqa: E402
 from course.capstone.parts import Parts  # noqa: E402
-from course.capstone.pipeline import run_stages  # noqa: E402
 from course.capstone.pretrain import held_out_bits, make_model, training_config  # noqa: E402
 from course.capstone.report.decode import decode, text_of  # noqa: E402
 from course.capstone.report.evaluate import EARLIER, Scorer, score  # noqa: E402
@@ -39,7 +39,7 @@ from reference_impl.objectives.supervised import Message  # noqa: E402
 from reference_impl.objectives.terms import IGNORED  # noqa: E402
 from reference_impl.training.loop import train  # noqa: E402
 
-NAME = "trained_capstone_broken"
+NAME = "capstone_broken"
 
 
 def layouts(examples: tune.Examples) -> dict[str, Callable[[str], list[int]]]:
@@ -157,7 +157,9 @@ def main() -> None:
     torch.set_num_threads(1)
     recipe = TINY if args.tiny else FULL
     run = Run(args.folder / f"seed-{args.seed}", args.seed, recipe, "cpu", Parts())
-    run_stages(run, "reinforce")
+    if not run.is_finished("reinforce"):
+        print(f"{run.folder} has no finished run: python bench/trained/capstone.py makes it")
+        sys.exit(77)
     kept = read_json(RESULTS / f"{NAME}.json")
     found = {part: kept[part] for part in ("serving", "tuning") if part in kept}
     for part in args.part or ("serving", "tuning"):
