@@ -6,12 +6,15 @@ card.text("tune", "sums")              "0.50", or "0.51 (0.48–0.55)" over seve
 card.reward_runs()                     for the figure reward-runs
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from IPython.display import Markdown
+
 from course.book.pages.records import ROOT, record
+from course.book.pages.tables import table
 
 STAGES = ("pretrain", "tune", "reinforce")
 BROKEN = "capstone_broken"
@@ -25,6 +28,12 @@ def shown(values: Iterable[float], digits: int = 2) -> str:
     if len(values) == 1:
         return mean
     return f"{mean} ({min(values):.{digits}f}–{max(values):.{digits}f})"
+
+
+def left_table(header: str, rows: Iterable[Sequence[Any]]) -> Markdown:
+    """`table` with its columns of words aligned to the left, as outputs are not by themselves."""
+    head, marks, *body = table(header, rows).data.split("\n")
+    return Markdown("\n".join([head, marks.replace(" --- ", " :--- "), *body]))
 
 
 class Capstone:
