@@ -23,6 +23,7 @@ from course.sample_class.deserved import refuse_if_undeserved
 
 SAMPLE = ROOT / "_build" / "sample_class"
 SAMPLE_BUDGET = 600.0  # seconds a submission: its points are known, and a machine may be busy
+ROUNDS = 3  # a busy machine may leave exercises undecided: these submissions are graded again
 SAMPLE_MARK = "sample-class"  # a file in a course root that holds the sample class and nothing else
 
 
@@ -51,7 +52,10 @@ def grade_sample_class(
     course_root.mkdir(parents=True, exist_ok=True)
     (course_root / SAMPLE_MARK).touch()
     crew = Here(jobs, backend, SAMPLE_BUDGET)
-    summary = grade_class(submitted, "01", course_root, report, progress=progress, crew=crew)
+    for _ in range(ROUNDS):
+        summary = grade_class(submitted, "01", course_root, report, progress=progress, crew=crew)
+        if not summary.failed:
+            break
     refuse_if_undeserved(submitted.parent / EXPECTED, course_root, summary)
     return summary
 

@@ -30,8 +30,7 @@ from torch import Tensor
 
 from reference_impl.engine.paged_cache import Layout, PagedCache
 from reference_impl.kernels.backend import default_backend
-from reference_impl.models.gpt import GPT
-from reference_impl.models.llama import Llama
+from reference_impl.models.decoders import Decoder
 
 
 def batch_sizes(max_num_seqs: int) -> list[int]:
@@ -104,7 +103,7 @@ class DecodeBuffers:
 
 
 def decode(
-    model: GPT | Llama, cache: PagedCache, buffers: DecodeBuffers, window: int | None
+    model: Decoder, cache: PagedCache, buffers: DecodeBuffers
 ) -> Float[Tensor, "S C"]:
     """The last layer's vector for each row; keys and values of rows with a slot are
     written. It never waits.
@@ -118,7 +117,7 @@ def decode(
     return model.hidden(
         buffers.ids[None],
         positions=buffers.positions[None],
-        cache=cache.layers(layout, window),
+        cache=cache.layers(layout),
     )[0]
 
 
@@ -132,13 +131,12 @@ class CudaGraphs:
 
     def __init__(
         self,
-        model: GPT | Llama,
+        model: Decoder,
         cache: PagedCache,
-        window: int | None,
         max_num_seqs: int,
         max_blocks: int,
     ):
-        self.model, self.cache, self.window = model, cache, window
+        self.model, self.cache = model, cache
         self.sizes = batch_sizes(max_num_seqs)
         self.buffers = DecodeBuffers.padding(
             max_num_seqs, max_blocks, cache.pool.device
@@ -183,12 +181,12 @@ class CudaGraphs:
             )
         buffers = self.buffers.first(size)
         decode(
-            self.model, self.cache, buffers, self.window
+            self.model, self.cache, buffers
         )  # compiles kernels, which can't be done while recording
         torch.cuda.synchronize(device)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._memory):
-            hidden = decode(self.model, self.cache, buffers, self.window)
+            hidden = decode(self.model, self.cache, buffers)
         self._memory = graph.pool()
         self._graphs[size] = (
             graph,

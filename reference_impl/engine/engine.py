@@ -40,8 +40,7 @@ from reference_impl.engine.trace import Trace
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.generation.stopping import Stopping
 from reference_impl.layers.settings import Count, CountOrZero, Rate, Settings
-from reference_impl.models.gpt import GPT
-from reference_impl.models.llama import Llama
+from reference_impl.models.decoders import Decoder
 from reference_impl.tokenizers.tokenizer import Tokenizer
 
 
@@ -114,7 +113,7 @@ class Engine:
 
     def __init__(
         self,
-        model: GPT | Llama,
+        model: Decoder,
         config: EngineConfig = EngineConfig(),
         tokenizer: Tokenizer | None = None,
         eos_ids: Iterable[int] = (),

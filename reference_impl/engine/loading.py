@@ -31,7 +31,7 @@ from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.int8 import quantize
 from reference_impl.layers.tensor_parallel import Shard, split
 from reference_impl.models.bert import Bert
-from reference_impl.models.gpt import GPT
+from reference_impl.models.decoders import FAMILIES, Decoder
 from reference_impl.models.llama import Llama
 from reference_impl.tokenizers import tokenizer_json
 from reference_impl.tokenizers.chat import render_chat
@@ -55,7 +55,6 @@ DTYPES = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
-FAMILIES = (GPT, Llama)
 
 
 class LoadingError(ValueError):
@@ -66,7 +65,7 @@ class LoadingError(ValueError):
 class Loaded:
     """A model with all that a server needs to know about it."""
 
-    model: GPT | Llama
+    model: Decoder
     tokenizer: Tokenizer
     eos_ids: tuple[int, ...]
     name: str

@@ -1,10 +1,11 @@
 """From the scheduler's step to logits: tokens laid end to end, slots, block tables, one
 pass of the model.
 
-Our GPT and LLaMA (Mistral, Qwen) run as they are: they take a `cache` for each layer
-and the positions of the tokens. Only the rows from which something is sampled go
-through the output layer, the widest of all. On a GPU a step in which every sequence
-brings one token can be replayed from a recording (see `cuda_graphs`).
+Our GPT, LLaMA (Mistral, Qwen), DeepSeek and Gemma 3 run as they are: they take a
+`cache` for each layer and the positions of the tokens. Only the rows from which
+something is sampled go through the output layer, the widest of all. On a GPU a step in
+which every sequence brings one token can be replayed from a recording (see
+`cuda_graphs`).
 
 Not here: what is computed (see `scheduler`), the choice of tokens (see `sampling`).
 """
@@ -25,8 +26,7 @@ from reference_impl.engine.cuda_graphs import CudaGraphs
 from reference_impl.engine.paged_cache import Layout, PagedCache
 from reference_impl.engine.scheduler import Scheduled, Step
 from reference_impl.engine.sequence import UNKNOWN, Sequence
-from reference_impl.models.gpt import GPT
-from reference_impl.models.llama import Llama
+from reference_impl.models.decoders import Decoder
 
 
 @dataclass
@@ -74,7 +74,7 @@ class ModelRunner:
 
     def __init__(
         self,
-        model: GPT | Llama,
+        model: Decoder,
         num_blocks: int,
         block_size: int,
         num_host_blocks: int = 0,
@@ -84,7 +84,6 @@ class ModelRunner:
     ):
         config = model.config
         self.model, self.block_size = model.eval(), block_size
-        self.window = getattr(config, "sliding_window", None)
         weight = next(
             model.parameters()
         )  # of the first norm, if the embedding is quantised
@@ -102,6 +101,9 @@ class ModelRunner:
             weight.dtype,
             self.device,
             num_host_blocks,
+            getattr(config, "values_in_keys", False),
+            getattr(config, "layer_windows", None)
+            or [getattr(config, "sliding_window", None)] * config.num_layers,
         )
         self.tables, self.adapters, self.num_shards, self._tell = (
             BlockTables(),
@@ -117,9 +119,7 @@ class ModelRunner:
         ValueError on a CPU.
         """
         max_blocks = -(-max_model_len // self.block_size)
-        self.graphs = CudaGraphs(
-            self.model, self.cache, self.window, max_num_seqs, max_blocks
-        )
+        self.graphs = CudaGraphs(self.model, self.cache, max_num_seqs, max_blocks)
 
     def use_device(self) -> None:
         """Compute on the model's device in this thread."""
@@ -223,7 +223,7 @@ class ModelRunner:
             hidden = self.model.hidden(
                 ids[None],
                 positions=positions[None],
-                cache=self.cache.layers(layout, self.window),
+                cache=self.cache.layers(layout),
             )[0]  # (T, C)
         if prepared.rows is None:
             return self.model.output(hidden)

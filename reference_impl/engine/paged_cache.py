@@ -1,5 +1,5 @@
 """The numbers behind the block tables: one pool of blocks for keys and one for values
-in every layer.
+in every layer; or one for both, where values are a part of the keys (latent attention).
 
 Kwon et al. 2023, sections 4.1 to 4.3. `BlockManager` decides which block holds what;
 here blocks are written, copied and attended to. The tokens of all sequences of a step
@@ -9,6 +9,7 @@ Not here: the attention itself, which is in `kernels.paged_decode` and
 `kernels.paged_prefill`, and the decisions.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -50,6 +51,9 @@ class Layout:
 class PagedCache:
     """Keys and values of all layers, (layers, 2, num_blocks, block_size, K, D), on the
     device, and room on the host.
+
+    With `values_in_keys` there is a 1 in place of the 2. `windows` are the layers', if
+    they have some.
     """
 
     def __init__(
@@ -62,8 +66,12 @@ class PagedCache:
         dtype: torch.dtype,
         device: torch.device | str = "cpu",
         num_host_blocks: int = 0,
+        values_in_keys: bool = False,
+        windows: Sequence[int | None] | None = None,
     ):
-        shape = (num_layers, 2, num_blocks, block_size, num_kv_heads, head_dim)
+        self.windows = windows or [None] * num_layers
+        pools = 1 if values_in_keys else 2
+        shape = (num_layers, pools, num_blocks, block_size, num_kv_heads, head_dim)
         self.pool = torch.zeros(shape, dtype=dtype, device=device)
         on_gpu = self.pool.device.type == "cuda"
         self.host_pool = torch.zeros(
@@ -84,9 +92,12 @@ class PagedCache:
             to_pool = self.host_pool if kind == "out" else self.pool
             to_pool[:, :, target] = from_pool[:, :, source].to(to_pool.device)
 
-    def layers(self, layout: Layout, window: int | None) -> list["PagedLayerCache"]:
+    def layers(self, layout: Layout) -> list["PagedLayerCache"]:
         """What the model takes as its `cache` for this step."""
-        return [PagedLayerCache(k, v, layout, window) for k, v in self.pool]
+        return [
+            PagedLayerCache(pools[0], pools[-1], layout, window)
+            for pools, window in zip(self.pool, self.windows, strict=True)
+        ]
 
 
 class PagedLayerCache(LayerCache):

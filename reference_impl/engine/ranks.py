@@ -40,8 +40,7 @@ from reference_impl.engine.model_runner import ModelRunner, Prepared
 from reference_impl.engine.paged_cache import Layout
 from reference_impl.engine.scheduler import Move, Step
 from reference_impl.layers.tensor_parallel import Shard
-from reference_impl.models.gpt import GPT
-from reference_impl.models.llama import Llama
+from reference_impl.models.decoders import Decoder
 
 KINDS = ("copy", "out", "in")
 IDLE = datetime.timedelta(days=365)  # a server may wait so long for its next request
@@ -279,7 +278,7 @@ class Ranks:
         self._send(torch.tensor([len(numbers)]))
         self._send(numbers)
 
-    def work(self, model: GPT | Llama) -> None:
+    def work(self, model: Decoder) -> None:
         """As any other rank: compute what rank 0 tells, until it says that this is the
         end. RankLost if it is gone.
         """

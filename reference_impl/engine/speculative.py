@@ -28,8 +28,7 @@ from torch import Tensor
 from reference_impl.engine.sequence import Sequence
 from reference_impl.generation.cache import PreallocatedCache
 from reference_impl.generation.sampling_params import GenerationError
-from reference_impl.models.gpt import GPT
-from reference_impl.models.llama import Llama
+from reference_impl.models.decoders import Decoder
 
 Probabilities = Callable[
     [Sequence, Float[Tensor, "R V"], Ids[Ids[int]]], Float[Tensor, "R V"]
@@ -161,7 +160,7 @@ class DraftProposer:
     of its own.
     """
 
-    def __init__(self, model: GPT | Llama):
+    def __init__(self, model: Decoder):
         self.model = model.eval()
         self._caches: dict[Sequence, list[PreallocatedCache]] = {}
 

@@ -5,8 +5,8 @@ DeepSeek-AI 2024 (DeepSeek-V2), section 2.1.2 (compression of keys and values, e
 9 to 11, and of queries, 12 and 13), 2.1.3 (decoupled RoPE, equations 14 to 19), and the
 remark after equation 11 (the expansions can be absorbed). DeepSeek-V3 has the same.
 
-Not here: the factor that DeepSeek multiplies the scale with when YaRN extends the
-context, kernels (FlashMLA).
+Not here: kernels of its own (FlashMLA). Absorbed, it is multi-query attention, for
+which any cache and any paged kernel will do: see `LatentAttention.multi_query`.
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from reference_impl.layers.attention import merge_heads, split_heads
+from reference_impl.layers.attention import (
+    LayerCache,
+    causal_attention,
+    merge_heads,
+    split_heads,
+)
 from reference_impl.layers.masks import causal_mask
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.rotary import Tables, rotate
-from reference_impl.layers.settings import Count, Settings
+from reference_impl.layers.settings import Count, Positive, Settings
 
 
 @dataclass(frozen=True)
@@ -33,9 +38,17 @@ class LatentConfig(Settings):
     rotary_dim: Count = 64  # of the key that all heads share
     plain_dim: Count = 128  # of a head's queries and keys, without RoPE
     value_dim: Count = 128
+    score_factor: Positive = (
+        1.0  # of all scores: above 1 where YaRN extends the context
+    )
 
     def check_together(self) -> None:
         """The heads need not divide the hidden size."""
+
+    @property
+    def scale(self) -> float:
+        """What scores are multiplied by; an expanded key has N + R dimensions."""
+        return self.score_factor * (self.plain_dim + self.rotary_dim) ** -0.5
 
 
 class LatentCache:
@@ -61,6 +74,19 @@ class LatentCache:
         return latent, rotated
 
 
+class Expansions(nn.Module):
+    """The matrix from a latent to the keys and values of all heads.
+
+    It is read and never applied as a whole. No linear layer, so that nothing quantises
+    it or adds an adapter to it, which would change what is read.
+    """
+
+    def __init__(self, num_outputs: int, rank: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(num_outputs, rank))
+        nn.init.normal_(self.weight, std=0.02)
+
+
 class LatentAttention(nn.Module):
     """Causal attention whose keys and values are expanded from a cached latent."""
 
@@ -79,9 +105,7 @@ class LatentAttention(nn.Module):
             )
         self.down = nn.Linear(width, config.rank + config.rotary_dim, bias=False)
         self.norm = RMSNorm(config.rank)
-        self.up = nn.Linear(
-            config.rank, heads * (config.plain_dim + config.value_dim), bias=False
-        )
+        self.up = Expansions(heads * (config.plain_dim + config.value_dim), config.rank)
         self.output = nn.Linear(heads * config.value_dim, width, bias=False)
 
     def forward(
@@ -92,17 +116,52 @@ class LatentAttention(nn.Module):
         absorb: bool = False,
     ) -> Float[Tensor, "B T C"]:
         """Attend to x and to what is cached; `absorb` expands no key and no value."""
+        q, q_rot, latent, k_rot = self.projected(x, rotary)
+        if cache is not None:
+            latent, k_rot = cache.append(latent, k_rot)
+        attend = self.absorbed if absorb else self.expanded
+        return self.output(merge_heads(attend(q, q_rot, latent, k_rot)))
+
+    def projected(
+        self, x: Float[Tensor, "B T C"], rotary: Tables
+    ) -> tuple[
+        Float[Tensor, "B H T N"],
+        Float[Tensor, "B H T R"],
+        Float[Tensor, "B T L"],
+        Float[Tensor, "B T R"],
+    ]:
+        """Both parts of the queries, then the latents and rotated keys to be cached."""
         config = self.config
         q = split_heads(self.query(x), config.num_heads)  # (B, H, T, N + R)
         q, q_rot = q.split((config.plain_dim, config.rotary_dim), dim=-1)
         latent, k_rot = self.down(x).split((config.rank, config.rotary_dim), dim=-1)
         q_rot = rotate(q_rot, rotary, "pairs")
         k_rot = rotate(k_rot[:, None], rotary, "pairs")[:, 0]  # one for all heads
-        latent = self.norm(latent)
-        if cache is not None:
-            latent, k_rot = cache.append(latent, k_rot)
-        attend = self.absorbed if absorb else self.expanded
-        return self.output(merge_heads(attend(q, q_rot, latent, k_rot)))
+        return q, q_rot, self.norm(latent), k_rot
+
+    def multi_query(
+        self,
+        x: Float[Tensor, "B T C"],
+        rotary: Tables,
+        mask: Bool[Tensor, "..."] | None = None,
+        cache: LayerCache | None = None,
+    ) -> Float[Tensor, "B T C"]:
+        """Absorbed, through any cache of keys and values, such as an engine's pages.
+
+        There is one wide head: its key is a token's latent and rotated key, and its
+        value is the beginning of that key.
+        """
+        config = self.config
+        q, q_rot, latent, k_rot = self.projected(x, rotary)
+        to_key, to_value = self.expansions()
+        q = torch.einsum("bhtn,hnl->bhtl", q, to_key)
+        q = torch.cat((q, q_rot), dim=-1)  # (B, H, T, L + R)
+        k = torch.cat((latent, k_rot), dim=-1)[:, None]  # (B, 1, T, L + R)
+        # The attention below divides by the root of its own width, L + R.
+        q = q * (config.scale * q.shape[-1] ** 0.5)
+        mean = causal_attention(q, k, k, mask, cache)[..., : config.rank]
+        out = torch.einsum("bhtl,hvl->bhtv", mean, to_value)
+        return self.output(merge_heads(out))
 
     def expansions(self) -> tuple[Float[Tensor, "H N L"], Float[Tensor, "H V L"]]:
         """Each head's matrices from a latent to its key and to its value."""
@@ -138,7 +197,7 @@ class LatentAttention(nn.Module):
         return torch.einsum("bhtl,hvl->bhtv", mean, to_value)
 
     def _weights(self, scores: Float[Tensor, "B H T S"]) -> Float[Tensor, "B H T S"]:
-        config, (num_new, num_all) = self.config, scores.shape[-2:]
+        num_new, num_all = scores.shape[-2:]
         seen: Bool[Tensor, "T S"] = causal_mask(num_new, num_all, scores.device)
-        scores = scores * (config.plain_dim + config.rotary_dim) ** -0.5
+        scores = scores * self.config.scale
         return scores.masked_fill(~seen, -torch.inf).softmax(-1)

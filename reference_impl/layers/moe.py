@@ -4,10 +4,10 @@ Shazeer et al. 2017, section 2 (sparse gating). Fedus et al. 2022 (Switch), sect
 capacity, and the load-balancing loss of equations 4 to 6. Jiang et al. 2024 (Mixtral),
 section 2.1: softmax over the chosen experts. Dai et al. 2024 (DeepSeekMoE), section
 3.2: shared experts. Wang et al. 2024: balance by a bias and without a loss, as in
-DeepSeek-V3, which scores with a sigmoid.
+DeepSeek-V3 (DeepSeek-AI 2024, section 2.1.2), which scores with a sigmoid and sends a
+token to a few groups of experts only, since each group is on another machine.
 
-Not here: groups of experts on separate devices (DeepSeek-V3's `n_group`), fused
-kernels.
+Not here: fused kernels.
 """
 
 import math
@@ -45,6 +45,8 @@ class Router(nn.Module):
         normalize: bool = True,
         scoring: Literal["softmax", "sigmoid"] = "softmax",
         scale: float = 1.0,
+        num_groups: int = 1,
+        kept_groups: int = 1,
     ):
         super().__init__()
         if not 1 <= top_k <= num_experts:
@@ -53,6 +55,7 @@ class Router(nn.Module):
             )
         self.top_k, self.normalize = top_k, normalize
         self.scoring, self.scale = scoring, scale
+        self.num_groups, self.kept_groups = num_groups, kept_groups
         self.proj = nn.Linear(hidden_size, num_experts, bias=False)
         self.register_buffer("bias", torch.zeros(num_experts), persistent=False)
 
@@ -61,7 +64,11 @@ class Router(nn.Module):
         logits = self.proj(x)  # (N, E)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         scores = logits.softmax(-1) if self.scoring == "softmax" else logits.sigmoid()
-        experts = (scores + self.bias).topk(self.top_k, dim=-1).indices  # (N, k)
+        choice = scores + self.bias
+        if self.kept_groups < self.num_groups:
+            outside = outside_groups(choice, self.num_groups, self.kept_groups)
+            choice = choice.masked_fill(outside, -torch.inf)
+        experts = choice.topk(self.top_k, dim=-1).indices  # (N, k)
         weights = scores.gather(-1, experts)
         if self.normalize:
             weights = weights / weights.sum(-1, keepdim=True)
@@ -108,6 +115,20 @@ class MixtureOfExperts(nn.Module):
         if self.shared is not None:
             out = out + self.shared(tokens[None])[0]
         return out.view_as(x)
+
+
+def outside_groups(
+    choice: Float[Tensor, "N E"], num_groups: int, kept: int
+) -> Bool[Tensor, "N E"]:
+    """Which experts are in none of the best `kept` groups of equal size.
+
+    A group counts by the sum of its two highest scores.
+    """
+    grouped = choice.unflatten(-1, (num_groups, -1))  # (N, G, E / G)
+    best = grouped.topk(2, dim=-1).values.sum(-1).topk(kept, dim=-1).indices
+    outside = torch.ones_like(grouped[..., 0], dtype=torch.bool)  # (N, G)
+    outside = outside.scatter(-1, best, False)
+    return outside[..., None].expand_as(grouped).flatten(-2)
 
 
 def within_capacity(experts: Int[Tensor, "N k"], capacity: int) -> Bool[Tensor, "N k"]:

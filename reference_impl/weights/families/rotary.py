@@ -21,6 +21,14 @@ PARAMETERS = {
         "high_freq_factor",
         "original_max_position_embeddings",
     ),
+    "yarn": (
+        "factor",
+        "beta_slow",
+        "beta_fast",
+        "original_max_position_embeddings",
+        "mscale",
+        "mscale_all_dim",
+    ),
 }
 """What each kind needs."""
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -210,6 +211,25 @@ def test_every_difference_in_the_sample_class_is_named(graded, tmp_path):
             graded.root,
             replace(graded.summary, left_out={"perfect.zip": "no zip"}),
         )
+
+
+@pytest.mark.parametrize(("failures", "rounds"), [(0, 1), (1, 2), (9, 3)])
+def test_what_a_busy_machine_left_undecided_is_graded_again(
+    failures, rounds, tmp_path, monkeypatch
+):
+    from course.sample_class import graded as module
+
+    calls = []
+
+    def grade(*args, **kwargs):
+        calls.append(args)
+        return SimpleNamespace(failed=["infinite-loop"] * (len(calls) <= failures))
+
+    monkeypatch.setattr(module, "make_sample_class", lambda *args, **kwargs: tmp_path / "submitted")
+    monkeypatch.setattr(module, "grade_class", grade)
+    monkeypatch.setattr(module, "refuse_if_undeserved", lambda *args: None)
+    assert bool(module.grade_sample_class(tmp_path / "root").failed) == (failures >= rounds)
+    assert len(calls) == rounds
 
 
 def test_make_course_is_not_ready_when_the_sample_class_earned_something_else(

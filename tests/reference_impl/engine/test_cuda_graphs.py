@@ -75,7 +75,7 @@ class Eager(CudaGraphs):
 
     def replay(self, size):
         self.replayed.append(size)
-        return decode(self.model, self.cache, self.buffers.first(size), self.window)
+        return decode(self.model, self.cache, self.buffers.first(size))
 
 
 def make_engine(model, eager, proposer=None, **config):
@@ -89,7 +89,7 @@ def make_engine(model, eager, proposer=None, **config):
     )
     if eager:
         runner = engine.runner
-        runner.graphs = Eager(model, runner.cache, runner.window, 6, 64 // 4)
+        runner.graphs = Eager(model, runner.cache, 6, 64 // 4)
     return engine
 
 
@@ -213,10 +213,10 @@ def test_padding_writes_and_reads_nothing_whatever_the_buffers_held():
     ids, positions = torch.tensor([5, 6, 7]), torch.tensor([2, 5, 4])
     with torch.inference_mode():
         expected = model.hidden(
-            ids[None], positions=positions[None], cache=caches[0].layers(layout, None)
+            ids[None], positions=positions[None], cache=caches[0].layers(layout)
         )[0]
         buffers.first(4).fill(ids, positions, layout)
-        found = decode(model, caches[1], buffers.first(4), None)
+        found = decode(model, caches[1], buffers.first(4))
     torch.testing.assert_close(found[:3], expected, rtol=0, atol=1e-12)
     assert torch.isfinite(found).all()
     torch.testing.assert_close(
@@ -283,7 +283,7 @@ def test_a_decoding_step_looks_at_no_number_on_the_device(name, monkeypatch):
     model = make_model(name).to("meta")
     cache = PagedCache(2, 8, 4, getattr(model.config, "num_kv_heads", 4), 8, torch.float64, "meta")
     with torch.inference_mode(), OnlyOnDevice():
-        hidden = decode(model, cache, DecodeBuffers.padding(4, 5, torch.device("meta")), None)
+        hidden = decode(model, cache, DecodeBuffers.padding(4, 5, torch.device("meta")))
     assert hidden.shape == (4, 32) and hidden.device.type == "meta"
 
 

@@ -15,6 +15,7 @@ from reference_impl.engine.engine import Engine, EngineConfig
 from reference_impl.engine.scheduler import SchedulerConfig
 from reference_impl.engine.speculative import NgramProposer
 from reference_impl.generation.sampling_params import SamplingParams
+from reference_impl.models.deepseek import Deepseek, DeepseekConfig
 from reference_impl.models.gpt import GPT, GPTConfig
 from reference_impl.models.llama import Llama, LlamaConfig
 
@@ -26,15 +27,31 @@ SIZES = {
     "intermediate_size": 12,
     "max_position_embeddings": 64,
 }
+LATENT = {
+    "query_rank": 3,
+    "rank": 5,
+    "rotary_dim": 4,
+    "plain_dim": 3,
+    "value_dim": 6,
+    "num_layers": 2,
+    "num_dense_layers": 1,
+    "num_experts": 4,
+    "experts_per_token": 2,
+    "expert_size": 6,
+    "num_groups": 2,
+    "kept_groups": 1,
+}
 FAMILIES = {
     "gpt": lambda: GPT(GPTConfig(**SIZES)),
     "llama": lambda: Llama(LlamaConfig(**SIZES, num_kv_heads=1)),
     "window": lambda: Llama(LlamaConfig(**SIZES, sliding_window=5)),
+    "latent": lambda: Deepseek(DeepseekConfig(**SIZES | LATENT)),
 }
 LAYERS = {
     "gpt": ["blocks.0.attention.qkv", "blocks.0.feed_forward.down"],
     "llama": ["blocks.0.attention.query", "output"],
     "window": ["blocks.0.feed_forward.up"],
+    "latent": ["blocks.0.attention.down", "blocks.1.feed_forward.shared.up"],
 }
 ADAPTERS = ["one", "other"]
 
