@@ -14,7 +14,7 @@ TOP, HALF, QUARTER = 1 << BITS, 1 << BITS - 1, 1 << BITS - 2
 
 
 def frequencies(probabilities: np.ndarray) -> np.ndarray:
-    """Whole numbers in proportion to the last axis, each at least 1; int64, the same shape."""
+    """Whole numbers in proportion to the last axis, each at least 1, in int64."""
     normal = probabilities / probabilities.sum(-1, keepdims=True)
     return 1 + np.floor(normal * (TOTAL - normal.shape[-1])).astype(np.int64)
 

@@ -85,8 +85,13 @@ def check_decodes(opener: Opener, codes: list[list[int]], passages: np.ndarray) 
                 )
 
 
-def change(passages: np.ndarray, others: np.ndarray, context: int, random: Random) -> Changed:
-    """Replace a part of two thirds of the passages, at positions drawn from `random`."""
+def change(
+    passages: np.ndarray,
+    others: np.ndarray,
+    context: int,
+    random: Random,
+) -> Changed:
+    """Replace a part of two thirds of the passages, at random positions."""
     count, length = passages.shape
     rows = random.sample(range(count), count)
     changed = passages.copy()
@@ -99,7 +104,7 @@ def change(passages: np.ndarray, others: np.ndarray, context: int, random: Rando
         if name == "frozen state":
             same[name][row] = True
         elif name == "context":
-            # Every prediction from here on has the same `context` bytes before it.
+            # From here on every prediction has the same `context` bytes before it.
             start = random.randrange(context + 1, length)
             changed[row, : start - context] = others[row, : start - context]
             same[name][row, start:] = True

@@ -1,5 +1,5 @@
 """Where the reader is, as a Sphinx extension: numbers of chapters in the navigation, and the small
-map of a GPT at the head of chapters 4 to 16.
+map of a GPT at the head of chapters 4 to 17.
 
 `book/map.yml` holds the parts of the map. The page `map` draws them large with the figure
 `model-map`; here they are a row of links, with those marked that the chapter is about. In the

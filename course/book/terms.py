@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-CHAPTERS = range(1, 17)
+CHAPTERS = range(1, 18)
 OUTSIDE = 0  # README, help texts and the book's pages that belong to no chapter
 PLACES = {
     "everywhere": frozenset({OUTSIDE, *CHAPTERS}),
@@ -179,7 +179,7 @@ def _one_replaced(path: Path, item: Any, write: str) -> Replaced:
     chapters = (
         PLACES[where]
         if isinstance(where, str)
-        else frozenset(_chapters(path, f"{write}: where", where, range(17)))
+        else frozenset(_chapters(path, f"{write}: where", where, range(18)))
     )
     source = item.get("pattern", rf"\b{re.escape(item['word'])}\b".replace(r"\ ", " "))
     try:

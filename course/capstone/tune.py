@@ -116,7 +116,7 @@ def conversation(settings, draw: random.Random) -> list[Exchange]:
 
 
 def tuning_objective(replay_weight: float):
-    """The mean loss over all learned tokens, plus the weighted loss of the replayed text."""
+    """The mean loss over all labels, plus the weighted loss of replayed text."""
 
     def objective(model: nn.Module, batch: Batch) -> Terms:
         terms = [
@@ -126,7 +126,9 @@ def tuning_objective(replay_weight: float):
         ]
         joined = Terms(sum(one.total for one in terms), sum(one.count for one in terms))
         replay = part_of(batch, "replay")
-        return joined.plus(causal_lm(model, replay), replay_weight) if replay else joined
+        if not replay:
+            return joined
+        return joined.plus(causal_lm(model, replay), replay_weight)
 
     return objective
 

@@ -1555,6 +1555,48 @@ DATA["radix-tree"] = {
     "size": 2,
     "prompts": ["a b c d e f", "a b c d g h", "a b x y", "p q r s t", "a b c d g h i j"],
 }
+DATA["tuning-mix"] = {
+    "task": "Double the sums.",
+    "kinds": [
+        {
+            "key": key,
+            "label": key,
+            "rows": rows,
+            "tokens": 20.0,
+            "labels": labels,
+            "most": 40,
+            "hue": hue,
+            "fixed": key == "talks",
+        }
+        for key, rows, labels, hue in (
+            ("topics", 10, 6.0, "blue"),
+            ("sums", 10, 12.0, "green"),
+            ("talks", 5, 4.0, "purple"),
+        )
+    ],
+}
+DATA["reward-runs"] = {
+    "task": "Choose a reward.",
+    "at": "right",
+    "runs": [
+        {
+            "key": key,
+            "label": key,
+            "rows": [
+                {"reward": step / 4, "right": end * step / 4, "worked_out": 0.5, "tokens": 9.5}
+                for step in (1, 2, 3, 4)
+            ],
+        }
+        for key, end in (("right", 1.0), ("hacked", 0.1))
+    ],
+}
+DATA["share-intervals"] = {
+    "task": "Move the number of questions.",
+    "first": {"label": "before", "share": 0.5},
+    "second": {"label": "after", "share": 0.6},
+    "sizes": [50, 100, 1000],
+    "at": 1,
+}
 DATA["window-blocks"] = {
     "task": "Move the tokens.",
     "size": 4,

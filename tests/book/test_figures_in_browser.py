@@ -21,6 +21,7 @@ from course.book.pages.figure_data import bank_plane, encoders, letters, reading
 from course.book.pages.figures import ANSWERS, KEYS, figure, scripts_of
 from course.book.pages.models import write_scripts
 from course.book.review import repetition
+from course.capstone.report.evaluate import wilson
 from reference_impl import corpora
 from reference_impl.corpora import sums
 from reference_impl.corpora.small_models import small_model
@@ -318,6 +319,11 @@ def test_every_control_can_be_reached_by_tab_and_shows_its_focus(show, name):
             ("advantage-mix", "input:checked", "ArrowRight"),
             ("level-rounding", "input[type=range]", "Home"),
             ("level-rounding", "input:checked", "ArrowRight"),
+            ("tuning-mix", "input[type=range] >> nth=0", "ArrowRight"),
+            ("reward-runs", "input:checked", "ArrowRight"),
+            ("reward-runs", "input[type=range]", "Home"),
+            ("share-intervals", "input[type=range] >> nth=0", "ArrowRight"),
+            ("share-intervals", "input[type=range] >> nth=2", "End"),
             ("clipped-ratio", "input:checked", "ArrowRight"),
             ("clipped-ratio", "input[type=range] >> nth=0", "ArrowRight"),
             ("clipped-ratio", "input[type=range] >> nth=1", "Home"),
@@ -2969,6 +2975,39 @@ def test_the_tree_of_prompts_is_the_radix_tree_of_the_engine(show):
         assert int(stage.get_attribute("data-matched")) == matched
         assert json.loads(stage.get_attribute("data-tree")) == drawn(tree._root)[1]
     assert int(stage.get_attribute("data-computed")) == len(tree._node_of)
+
+
+def test_shares_of_a_tuning_step_are_those_of_its_labels(show):
+    page, data = show("tuning-mix"), DATA["tuning-mix"]
+    stage, kinds = page.locator(".w2s-stage"), data["kinds"]
+    assert page.get_by_role("slider").count() == 2  # the third kind is fixed
+    page.get_by_role("slider", name="Rows: sums").fill("20")
+    labels = [rows * kind["labels"] for rows, kind in zip((10, 20, 5), kinds, strict=True)]
+    shares = [float(one) for one in stage.get_attribute("data-shares").split()]
+    assert shares == pytest.approx([one / sum(labels) for one in labels], abs=1e-3)
+    assert float(stage.get_attribute("data-tokens")) == 20.0 * 35
+
+
+def test_a_reward_run_shows_the_recorded_step(show):
+    page, data = show("reward-runs"), DATA["reward-runs"]
+    stage = page.locator(".w2s-stage")
+    page.get_by_role("radio", name="hacked").check()
+    page.get_by_role("slider", name="Step").fill("2")
+    assert float(stage.get_attribute("data-right")) == data["runs"][1]["rows"][1]["right"]
+    assert float(stage.get_attribute("data-reward")) == data["runs"][1]["rows"][1]["reward"]
+
+
+def test_intervals_of_shares_are_wilsons_and_part_with_more_questions(show):
+    page, data = show("share-intervals"), DATA["share-intervals"]
+    stage = page.locator(".w2s-stage")
+    for place, asked in enumerate(data["sizes"]):
+        page.get_by_role("slider", name="Questions").fill(str(place))
+        found = [wilson(round(data[one]["share"] * asked), asked) for one in ("first", "second")]
+        lows = [float(one) for one in stage.get_attribute("data-lows").split()]
+        assert lows == pytest.approx([low for low, _ in found], abs=1e-3)
+        apart = found[0][1] < found[1][0]
+        assert stage.get_attribute("data-apart") == str(apart).lower()
+    assert apart
 
 
 def test_blocks_behind_the_window_are_those_that_the_block_manager_gives_up(show):

@@ -74,7 +74,7 @@ def test_the_map_knows_the_figure_and_the_pages(extension):
     figure = (ROOT / "book" / "assets" / "figures" / "model-map.js").read_text(encoding="utf-8")
     assert all(f"{key}: [" in figure for key in keys)
     assert all(set(here["parts"]) <= keys for here in known["here"].values())
-    assert sorted(known["here"]) == list(range(4, 17))
+    assert sorted(known["here"]) == list(range(4, 18))
     pages = {page for part in known["parts"] for page in part["pages"]}
     assert [page for page in pages if not (ROOT / "book" / f"{page}.md").is_file()] == []
 
@@ -141,7 +141,7 @@ def test_the_home_page_shows_what_a_check_says_and_leads_to_the_code(reader):
 def test_the_home_page_starts_reading_and_shows_every_chapter(reader):
     page = reader("intro")
     cards = page.locator(".w2s-chapters li")
-    assert cards.count() == 16 and page.locator(".w2s-card-picture").count() == 16
+    assert cards.count() == 17 and page.locator(".w2s-card-picture").count() == 17
     numbers = [int(n.replace(",", "")) for n in page.locator(".w2s-numbers dd").all_inner_texts()]
     assert len(numbers) == 4 and min(numbers) > 10
     assert page.locator("#content").inner_text().count("Show code") == 0

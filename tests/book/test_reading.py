@@ -51,8 +51,10 @@ def test_an_unknown_count_lists_what_there_is():
 
 
 def test_hours_of_the_whole_are_the_sum_of_the_parts():
-    numbers = [f"{chapter:02d}" for chapter in range(1, 17)]
-    pages = [page for one in numbers for page in (ROOT / "book").glob(f"{one}-*/*.md")]
+    from autograder.authoring.catalogue import assignments
+
+    numbers = [one.number for one in assignments()]
+    pages = list((ROOT / "book").glob("[01]*-*/*.md"))
     asked = [reading.counted(f"exercise-minutes {one}", CHAPTER) for one in numbers]
     count = sum(reading.counted(f"exercises {one}", CHAPTER) for one in numbers)
     assert reading.counted("hours of reading", CHAPTER) == round(

@@ -193,7 +193,7 @@ def test_what_is_read_of_a_page_keeps_its_lines(page):
         (changed(0, definition="No stop"), "prefix caching: write the definition as sentences"),
         (changed(0, defintion="A slip."), "prefix caching: defintion has no meaning here"),
         (changed(0, page="known"), "chapter 14 has no page 'known'; choose one of prefix"),
-        (changed(0, chapter=17), "there is no chapter 17; use 1 to 16"),
+        (changed(0, chapter=18), "there is no chapter 18; use 1 to 17"),
         (changed(0, chapter="14"), "must be given in whole numbers"),
         (changed(0, aliases=[3]), "aliases must be a list of strings"),
         (changed(0, aliases=["Draft token"]), "is also a name of"),

@@ -113,7 +113,7 @@ def statement_table(notes: int) -> HTML:
     return _table(("line", "as told", "verdict here", "where"), body)
 
 
-def ledger_table(chapters: Iterable[int] = range(1, 17)) -> HTML:
+def ledger_table(chapters: Iterable[int] = range(1, 18)) -> HTML:
     """The claims that these chapters settle: number, sentence, verdict with its reason, and page.
 
     Those of the ledger come first; a claim that several pages judge has a row for each.

@@ -33,7 +33,8 @@ def wilson(right: int, asked: int, z: float = 1.96) -> tuple[float, float]:
         return 0.0, 1.0
     share, spread = right / asked, z * z / asked
     centre = (share + spread / 2) / (1 + spread)
-    half = z * math.sqrt(share * (1 - share) / asked + spread / asked / 4) / (1 + spread)
+    root = math.sqrt(share * (1 - share) / asked + spread / asked / 4)
+    half = z * root / (1 + spread)
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
