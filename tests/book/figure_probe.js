@@ -184,6 +184,10 @@
     return line.bottom - stage.top;
   }
   const node = (id) => known.get(id);
-  const figures = () => [...document.querySelectorAll(".w2s-live")].map((node) => node.parentElement.id.replace("figure-", ""));
+  /* The names of the figures, once what they are folded in is open. */
+  const figures = () => [...document.querySelectorAll(".w2s-live")].map((node) => {
+    for (let one = node.parentElement.closest("details"); one; one = one.parentElement.closest("details")) one.open = true;
+    return node.parentElement.id.replace("figure-", "");
+  });
   window.figureProbe = { figures, controls, remember, changed, aim, ring, focused, enter, cut, overlapping, pale, height, look, small, loading, node };
 })();

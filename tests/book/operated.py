@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PROBE = Path(__file__).with_name("figure_probe.js")
-SOON, LATER = 400, 3000  # milliseconds in which an effect must show, at first and the second time
+SOON, LATER = 400, 8000  # milliseconds in which an effect must show, at first and the second time
 MOST = 150  # stops of Tab, or controls, of one figure
 CHOOSING = ("radio", "select")  # these may choose what another control changes
 

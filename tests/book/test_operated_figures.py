@@ -49,6 +49,7 @@ def test_every_control_of_a_page_answers_to_pointer_and_keyboard(look, html, nam
         found += [f"{figure}: {line}" for line in work + ill_seen(page, n, size)]
     page.emulate_media(color_scheme=OTHER[scheme])
     page.goto(address)  # the keyboard finds the figures as they begin
+    figures(page)
     for n, figure in enumerate(names):
         work = by_keyboard(page, n)
         found += [f"{figure}: {line}" for line in work + ill_seen(page, n, size)]
