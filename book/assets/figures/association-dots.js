@@ -9,7 +9,7 @@
    } */
 window.w2s.register("association-dots", function (stage, data, tools) {
   "use strict";
-  const { el, svg, set } = tools, LANES = 4, LANE = 21, ROW = LANES * LANE + 34, TOP = 34, HEIGHT = TOP + data.groups.length * ROW + 62, meaning = tools.meanings(data.groups);
+  const { el, svg, set } = tools, LANES = 5, LANE = 21, ROW = LANES * LANE + 34, TOP = 34, HEIGHT = TOP + data.groups.length * ROW + 62, meaning = tools.meanings(data.groups);
   const chart = tools.axes({ grid: false, text: (value) => String(value).replace("-", "−") }), marks = svg("g", {});
   const ends = ["left", "right"].map((side, k) => svg("text", { class: "w2s-axis-label", y: HEIGHT - 10,
     "text-anchor": k ? "end" : "start" }, k ? `${data.right} →` : `← ${data.left}`));
@@ -26,7 +26,8 @@ window.w2s.register("association-dots", function (stage, data, tools) {
     const taken = Array.from({ length: LANES }, () => []);
     return mine.map(({ word, value }, k) => {
       const at = x(value), long = 14 + 7.5 * word.length;
-      const tried = [1, -1].flatMap((side) => taken.map((_, n) => ({ side, lane: (k + n) % LANES,
+      const outward = k < mine.length / 2 ? -1 : 1;  // names point away from the middle
+      const tried = [outward, -outward].flatMap((side) => taken.map((_, n) => ({ side, lane: (k + n) % LANES,
         from: side > 0 ? at - 8 : at - long, to: side > 0 ? at + long : at + 8 })));
       const inside = tried.filter(({ from, to }) => from >= 0 && to <= width);
       const free = inside.find(({ lane, from, to }) => taken[lane].every((one) => to < one.from || from > one.to));
