@@ -5,6 +5,7 @@ knows of itself is asked of figure_probe.js.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 PROBE = Path(__file__).with_name("figure_probe.js")
@@ -38,15 +39,16 @@ class Round:
         """The second round: what had an effect is done."""
         return Round(True, self.done - self.idle, set(), self.found)
 
-    def try_(self, page, figure, control, act):
-        """Operate a control; note whether the figure then shows something else."""
-        ask(page, "remember", figure, control["kind"] in CHOOSING)
-        act()
-        changed = ask(page, "changed", figure, LATER if self.second else SOON)
-        page.wait_for_function("() => !window.figureProbe.loading()")
+    def try_(self, page, figure, control, acts):
+        """Operate a control in some ways; note whether the figure then shows something else."""
         self.done.add(control["name"])
-        if not changed:
-            self.idle.add(control["name"])
+        self.idle.add(control["name"])
+        for act in acts:
+            ask(page, "remember", figure, control["kind"] in CHOOSING)
+            act()
+            if ask(page, "changed", figure, LATER if self.second else SOON):
+                self.idle.discard(control["name"])
+            page.wait_for_function("() => !window.figureProbe.loading()")
 
 
 def controls(page, figure: int) -> list[dict]:
@@ -76,7 +78,7 @@ def _all_pressed(page, figure, touch, round_):
         if at["covered"]:
             round_.found.append(f"{control['name']} is covered by something else")
         x, y = at["left"] + at["width"] / 2, at["top"] + at["height"] / 2
-        round_.try_(page, figure, control, lambda c=control, a=at: _press(page, c, a, touch))
+        round_.try_(page, figure, control, [partial(_press, page, control, at, touch)])
         if control["name"] == "button Play":
             _point(page, x, y, touch)  # and pause
     return round_
@@ -163,8 +165,9 @@ def _work(page, figure, node, round_):
     round_.found += [f"{name} {fault}" for fault in ask(page, "ring")]
     if control is None or control["off"] or name in round_.done:
         return None
-    for key in _keys(control):
-        round_.try_(page, figure, control, lambda k=key: _strike(page, control, k))
+    round_.try_(
+        page, figure, control, [partial(_strike, page, control, key) for key in _keys(control)]
+    )
     if name == "button Play":
         page.keyboard.press("Enter")  # and pause
     round_.found += [f"{name}, when it was used, {fault}" for fault in ask(page, "ring")]
@@ -180,7 +183,7 @@ def _strike(page, control, key):
 
 
 def _keys(control):
-    """The keys that a control is tried with, each of which is to change something."""
+    """The keys that a control is tried with, at least one of which is to change something."""
     kind = control["kind"]
     if kind == "radio":
         return ["ArrowRight"] * control["group"]
