@@ -1,5 +1,5 @@
-/* Words on an axis of association, one row per group, for one embedding or another. Neighbours on the axis lie in
-   different lanes of their row, so that each has room for its name.
+/* Words on an axis of association, one row per group, for one embedding or another. Each word takes a lane of its row
+   and the side of its mark where its name touches no other.
 
    data = {
      left: "female words", right: "male words",               the attributes at the two ends of the axis
@@ -9,7 +9,7 @@
    } */
 window.w2s.register("association-dots", function (stage, data, tools) {
   "use strict";
-  const { el, svg, set } = tools, LANES = 4, LANE = 21, ROW = LANES * LANE + 34, TOP = 34, HEIGHT = TOP + data.groups.length * ROW + 62, meaning = tools.meanings(data.groups);
+  const { el, svg, set } = tools, LANES = 5, LANE = 21, ROW = LANES * LANE + 34, TOP = 34, HEIGHT = TOP + data.groups.length * ROW + 62, meaning = tools.meanings(data.groups);
   const chart = tools.axes({ grid: false, text: (value) => String(value).replace("-", "−") }), marks = svg("g", {});
   const ends = ["left", "right"].map((side, k) => svg("text", { class: "w2s-axis-label", y: HEIGHT - 10,
     "text-anchor": k ? "end" : "start" }, k ? `${data.right} →` : `← ${data.left}`));
@@ -21,6 +21,22 @@ window.w2s.register("association-dots", function (stage, data, tools) {
     return values.reduce((sum, value) => sum + value, 0) / values.length;
   };
 
+  /* A lane and a side, 1 for right, for each of some words that are sorted by value. */
+  function laidOut(mine, x) {
+    const taken = Array.from({ length: LANES }, () => []);
+    return mine.map(({ word, value }, k) => {
+      const at = x(value), long = 14 + 7.5 * word.length;
+      const outward = k < mine.length / 2 ? -1 : 1;  // names point away from the middle
+      const tried = [outward, -outward].flatMap((side) => taken.map((_, n) => ({ side, lane: (k + n) % LANES,
+        from: side > 0 ? at - 8 : at - long, to: side > 0 ? at + long : at + 8 })));
+      const inside = tried.filter(({ from, to }) => from >= 0 && to <= width);
+      const free = inside.find(({ lane, from, to }) => taken[lane].every((one) => to < one.from || from > one.to));
+      const found = free || inside[0] || tried[0];
+      taken[found.lane].push(found);
+      return { word, at, ...found };
+    });
+  }
+
   function draw() {
     const [least, most] = tools.span([0, ...table.words.map(({ value }) => value)]), edge = 0.08 * (most - least);
     const x = tools.scale([least - edge, most + edge], [18, width - 18]), bottom = HEIGHT - 50;
@@ -31,13 +47,10 @@ window.w2s.register("association-dots", function (stage, data, tools) {
       ...data.groups.map((name, g) => svg("line", { class: `w2s-line is-dashed hue-${meaning[name].hue}`, x1: x(mean(name)), x2: x(mean(name)),
         y1: TOP + g * ROW - 2, y2: TOP + g * ROW + LANES * LANE })), ...data.groups.flatMap((name, g) => {
         const mine = table.words.filter(({ group }) => group === name).sort((a, b) => a.value - b.value);
-        return mine.map(({ word, value }, k) => {
-          const left = x(value) > width - 90;  // the label keeps inside the picture
-          const label = svg("text", { class: `w2s-word${word === chosen ? " is-chosen" : ""}`, x: left ? -11 : 11, y: 5,
-            "text-anchor": left ? "end" : "start", "font-weight": word === chosen ? 700 : 400 }, word);
-          const node = svg("g", {}, tools.mark(meaning[name]), label);
-          tools.move(node, x(value), TOP + g * ROW + 10 + (k % LANES) * LANE);
-          return node;
+        return laidOut(mine, x).map(({ word, at, side, lane }) => {
+          const label = svg("text", { class: `w2s-word${word === chosen ? " is-chosen" : ""}`, x: 11 * side, y: 5,
+            "text-anchor": side < 0 ? "end" : "start", "font-weight": word === chosen ? 700 : 400 }, word);
+          return tools.move(svg("g", {}, tools.mark(meaning[name]), label), at, TOP + g * ROW + 10 + lane * LANE);
         });
       }));
     const means = data.groups.map((name) => `${name} ${mean(name).toFixed(3).replace("-", "−")}`).join(", ");

@@ -22,7 +22,7 @@ window.w2s.register("attention-maps", function (stage, data, tools) {
     split = pieces && pieces.length > 1 ? ` This tokenizer splits “${word}” into ${pieces.map((t) => now.tokens[t]).join(" ")}; the last piece is marked.`
       : "";
     line = tools.tokenLines([now.tokens], { onpick(_, t) { at = t; word = now.tokens[t]; split = ""; draw(); } });
-    map = tools.matrix({ rows: now.tokens, columns: now.tokens, cell: 30 });
+    map = tools.matrix({ rows: now.tokens, columns: now.tokens, cell: stage.clientWidth < 420 ? 24 : 30 });
     bars = tools.bars({ rows: now.tokens.length, text: (share) => `${(100 * share).toFixed(1)} %` });
     [[words, line], [picture, map], [place, bars]].forEach(([into, { node }]) => into.replaceChildren(node));
     layer = Math.min(layer, now.scores.length - 1); head = Math.min(head, now.scores[0].length - 1);

@@ -67,7 +67,7 @@ window.w2s.register("block-pool", function (stage, data, tools) {
     note.textContent = now.without.length ? `In pieces, no room for: ${now.without.join(", ")}.` : "In pieces, all have room so far.";
     picture.name(`${blocks} blocks, ${held} of them held; below, ${wholes} pieces of ${room} slots.`);
     tools.say(`${now.told} ${now.texts[chosen] ? `“${chosen}” holds ${mine.length} blocks` : `There is no text “${chosen}”`}; copy on write is ${copies ? "on" : "off"}. ${held} of ${blocks} blocks are held, ${alone} if nothing were shared; ${now.moved} copied so far. Pieces: ${now.pieces.filter(Boolean).length} of ${wholes} taken${now.without.length ? `, ${now.without.length} texts without room` : ""}.`);
-    [back.disabled, next.disabled] = [at === 0, at === commands.length];
+    tools.able(back, at > 0); tools.able(next, at < commands.length);
     Object.assign(stage.dataset, { run, at, held, copies, moved: now.moved, without: now.without.join(" "), tables: JSON.stringify(Object.fromEntries(live.map((name) => [name, now.texts[name].table]))), reads: JSON.stringify(Object.fromEntries(live.map((name) => [name, now.reads(now.texts[name]).join(" ")]))) });
   }
   const go = (to) => { at = to; draw(); }, act = (command) => { commands = [...commands.slice(0, at), command]; chosen = command[0] === "fork" ? command[2] : command[1]; picks.set(chosen); go(commands.length); };

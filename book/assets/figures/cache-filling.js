@@ -42,8 +42,8 @@ window.w2s.register("cache-filling", function (stage, data, tools) {
     const ways = { kept: counted("kept"), again: counted("again") }, [tokens, pairs] = ways[cache];
     for (const { from, part } of bars)
       part.show(COUNTED.slice(from, from + 2).map(([label, way]) => ({ label, value: ways[way][from / 2], hue: way === cache ? "orange" : "grey" })));
-    on.disabled = passes >= (loaded ? most : now.turns.length);
-    back.disabled = !passes;
+    tools.able(on, passes < (loaded ? most : now.turns.length));
+    tools.able(back, passes > 0);
     Object.assign(stage.dataset, { text: now.text, written: turns.map(({ chosen }) => chosen).join(""), passes, cache, tokens, pairs, made,
       read: last?.read ?? "", looks: JSON.stringify(last?.looks ?? []), source: loaded ? "page" : "recorded" });
     const held = cache === "kept" ? `The cache holds ${number(data.bytes * columns.length)} bytes.` : "Nothing is cached.";

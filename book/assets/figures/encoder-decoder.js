@@ -49,7 +49,7 @@ window.w2s.register("encoder-decoder", function (stage, data, tools) {
       both: `Given “${target[at]}”, the decoder attends to ${at + 1} of ${target.length} target positions and to all ${source.length} of the source, `
         + `most to “${source[best]}” (${percent}), and predicts “${written[at]}”.` }[family]);
     picture.name(`${NAMES[family]}: source letters on the left, target sounds on the right, and a line for each pair that may attend.`);
-    back.disabled = at === 0; next.disabled = at === last();
+    tools.able(back, at > 0); tools.able(next, at < last());
     Object.assign(stage.dataset, { family, at });
   }
   const last = () => (family === "encoder" ? source.length : target.length) - 1, go = (to) => { at = to; show(); };

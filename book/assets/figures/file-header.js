@@ -34,8 +34,8 @@ window.w2s.register("file-header", function (stage, data, tools) {
     about.replaceChildren(el("p", { class: "w2s-cut-name" }, "The header says"), el("pre", { style: { "white-space": "pre-wrap", "overflow-wrap": "anywhere" } }, el("code", {}, tensor.entry)),
       el("p", { class: "w2s-cut-name" }, "Its first bytes"), line(tensor));
     const numbers = tensor.shape.reduce((a, b) => a * b, 1), size = tensor.end - tensor.start;
-    back.disabled = !at;
-    next.disabled = at === file.tensors.length - 1;
+    tools.able(back, at > 0);
+    tools.able(next, at < file.tensors.length - 1);
     tools.say(`${tensor.name} has ${tensor.shape.join(" × ")} values as ${tensor.type}, ${number(size)} bytes: ${(8 * size / numbers).toFixed(2).replace(/\.?0+$/, "")} bits per value. `
       + `In our model it is ${tensor.ours}. The file has ${number(file.count)} tensors, and ${number(file.header)} of its ${number(file.bytes)} bytes are header.`);
     Object.assign(stage.dataset, { file: file.label, tensor: tensor.name, size, bits: 8 * size / numbers, at });

@@ -75,7 +75,7 @@ window.w2s.register("glass-gpu", function (stage, data, tools) {
         : flops ? `memory, ${unit(flops / bytes * machine.bandwidth)}FLOP/s` : `memory, ${unit(machine.bandwidth)}B/s`]))));
     picture.name(`${trace.kernel}: ${many(trace.instances.length, "program instance")} and ${many(trace.tensors.length, "tensor")}; ${many(new Set(trace.races.map((race) => `${race.tensor} ${race.element}`)).size, "element")} with a data race.`);
     tools.say(told(trace));
-    [back.disabled, next.disabled, scrub.input.max] = [at === 0, at === events.length - 1, events.length - 1];
+    tools.able(back, at > 0); tools.able(next, at < events.length - 1); scrub.input.max = events.length - 1;
     scrub.set(at);
     Object.assign(stage.dataset, { run: run.key, at, instance: events[at].instance, read: so.read, written: so.written, flops: so.flops, races: trace.races.filter(({ event }) => event <= at).length });
   }

@@ -44,7 +44,7 @@ window.w2s.register("lstm-cell", function (stage, data, tools) {
     tools.say(`${when}: plain RNN ${number(h)}, LSTM cell ${number(c)}. `
       + `Gates ${NAMES.map((name) => `${name} ${number(gates[name])}`).join(", ")}.`);
     Object.assign(stage.dataset, { steps, plain: h, cell: c, hidden: steps ? hidden : "", ...gates });
-    next.disabled = steps === data.most; again.disabled = steps === 0;
+    tools.able(next, steps < data.most); tools.able(again, steps > 0);
   }
   function step() { before = after(); steps += 1; draw(); }
   const next = tools.button("Step", step), again = tools.button("Start again", () => { steps = 0; before = start; draw(); });

@@ -65,11 +65,11 @@ window.w2s.register("lstm-gates", function (stage, data, tools) {
   const token = tools.slider({ label: "Token", min: 0, max: at, value: at, text: (n) => visible(now.pieces[n]),
     oninput(n) { at = n; show(); } });
   const hold = tools.choice({ legend: "Fix a gate of every unit", value: held, onchange(key) { held = key;
-    answer(now.text); }, options: ["none", ...GATES].map((key) => ({ key, label: LABELS[key] })) });
+    to.input.disabled = key === "none"; answer(now.text); }, options: ["none", ...GATES].map((key) => ({ key, label: LABELS[key] })) });
   const to = tools.slider({ label: "at", min: 0, max: 1, step: 0.05, value, text: (v) => v.toFixed(2),
     oninput(v) { value = v; answer(now.text); } });
   const holding = el("div", {});  // without a model there is nothing to hold
-  field.input.disabled = true;
+  field.input.disabled = to.input.disabled = true;
   const offer = tools.modelOffer(data.model, (loaded) => {
     model = loaded;
     field.input.disabled = false;

@@ -54,9 +54,9 @@ window.w2s.register("memory-curve", function (stage, data, tools) {
     GRADES.forEach((grade, n) => {
       const card = after(last, n + 1, last ? now - last.day : 0);
       buttons[n].textContent = `${grade[0].toUpperCase()}${grade.slice(1)}: ${days(wait(card, n + 1))}`;
-      buttons[n].disabled = all.length >= data.most;
+      tools.able(buttons[n], all.length < data.most);
     });
-    undo.disabled = !all.length;
+    tools.able(undo, all.length > 0);
     picture.name(`${all.length} answers; the card is due on day ${now}.`);
     tools.say(last ? `Answer ${all.length}, ${GRADES[last.rating - 1]}, on day ${last.day}: stability ${last.s.toFixed(1)} days, difficulty ${last.d.toFixed(1)}. Due ${last.due === last.day ? "again today" : `on day ${now}`}.` : "A new card. Give the first answer.");
     Object.assign(stage.dataset, { answers: answers.join(), due: now, stability: last ? last.s.toFixed(4) : "", goal: goal.toFixed(2) });

@@ -1,4 +1,5 @@
-/* Two texts become one input: cut to a length, special tokens added, segments and mask written below, padded.
+/* Two texts become one input: cut to a length, special tokens added, segments and mask written below, padded. On a
+   phone a token is a row, so that the padding at the end is seen too.
 
    data = {
      first: ["we", "sat", ...], second: ["the", ...],   tokens of two texts
@@ -8,7 +9,7 @@
 window.w2s.register("model-input", function (stage, data, tools) {
   "use strict";
   const { el } = tools, table = el("div", { class: "w2s-scroll", tabindex: 0, role: "group", "aria-label": "The input" });
-  let length = data.length, batch = data.batch, strategy = "longest_first", pair = "pair";
+  let length = data.length, batch = data.batch, strategy = "longest_first", pair = "pair", narrow = false;
   const whole = data.first.length + data.second.length + 3;
 
   function kept(first, second, room) {
@@ -19,14 +20,21 @@ window.w2s.register("model-input", function (stage, data, tools) {
     const small = Math.min(first, second, Math.floor(room / 2));  // an odd place goes to the second of two equals
     return first <= second ? [Math.min(first, small), room - Math.min(first, small)] : [room - small, small];
   }
-  const row = (name, cells, mark) => el("tr", {}, el("th", { scope: "row" }, name), ...cells.map((cell, i) =>
-    el("td", { class: mark(i) }, String(cell))));
+  const cell = ({ cells, mark }, i) => el("td", { class: mark(i) }, String(cells[i]));
+  function written(lines) {
+    const places = lines[0].cells.map((_, i) => i);
+    const rows = narrow ? [el("tr", {}, ...lines.map(({ name }) => el("th", { scope: "col" }, name))),
+      ...places.map((i) => el("tr", {}, ...lines.map((line) => cell(line, i))))]
+      : lines.map((line) => el("tr", {}, el("th", { scope: "row" }, line.name), ...places.map((i) => cell(line, i))));
+    return el("table", { class: `w2s-input${narrow ? " is-upright" : ""}` }, el("tbody", {}, ...rows));
+  }
 
   function show() {
     Object.assign(stage.dataset, { length, batch, strategy });
     const paired = pair === "pair", specials = paired ? 3 : 2;
     const counts = kept(data.first.length, paired ? data.second.length : 0, Math.max(0, length - specials));
     if (!counts || length < specials) {
+      table.style.minHeight = `${table.offsetHeight}px`;  // what is below stays where it is
       table.replaceChildren();
       Object.assign(stage.dataset, { tokens: "[]", kept: "" });
       tools.say(`A longest input of ${length} cannot be reached this way: too little of that text is left to cut.`);
@@ -37,9 +45,11 @@ window.w2s.register("model-input", function (stage, data, tools) {
     const pads = Math.max(0, batch - tokens.length), all = [...tokens, ...Array(pads).fill("[PAD]")];
     const segment = all.map((_, i) => Number(paired && i >= a + 2 && i < tokens.length));
     const mask = all.map((_, i) => Number(i < tokens.length)), special = (i) => (/^\[/.test(all[i]) ? "is-special" : "");
-    table.replaceChildren(el("table", { class: "w2s-input" }, el("tbody", {}, row("token", all, special),
-      row("position", all.map((_, i) => i), () => ""), row("segment", segment, (i) => (segment[i] ? "is-on" : "")),
-      row("mask", mask, (i) => (mask[i] ? "" : "is-off")))));
+    table.style.minHeight = "";
+    table.replaceChildren(written([{ name: "token", cells: all, mark: special },
+      { name: "position", cells: all.map((_, i) => i), mark: () => "" },
+      { name: "segment", cells: segment, mark: (i) => (segment[i] ? "is-on" : "") },
+      { name: "mask", cells: mask, mark: (i) => (mask[i] ? "" : "is-off") }]));
     Object.assign(stage.dataset, { tokens: JSON.stringify(all), segment: JSON.stringify(segment),
       mask: JSON.stringify(mask), kept: JSON.stringify(counts) });
     const lost = data.first.length + (paired ? data.second.length : 0) - a - b;
@@ -56,5 +66,5 @@ window.w2s.register("model-input", function (stage, data, tools) {
     { key: "only_first", label: "the first" }, { key: "only_second", label: "the second" }],
     onchange(chosen) { strategy = chosen; show(); } });
   stage.append(tools.bar(longest, wide), tools.bar(texts, cuts), table);
-  show();
+  tools.onWidth((width) => { narrow = width < 420; show(); });
 });

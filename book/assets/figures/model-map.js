@@ -51,7 +51,8 @@ window.w2s.register("model-map", function (stage, data, tools) {
 
   function show(at) {
     const part = data.parts[at - 1], [x, y, w, h] = part ? SPOTS[part.key] : SPOTS.server, wide = Math.max(w + 20, (h + 20) * W / H);
-    const to = part && part.key !== "server" ? [x + w / 2 - wide / 2, y + h / 2 - wide * H / W / 2, wide, wide * H / W] : [0, 0, W, H], from = view;
+    const size = Math.min(wide, W), tall = size * H / W, within = (at, most) => Math.max(0, Math.min(most, at));  // no empty space beside the map
+    const to = part && part.key !== "server" ? [within(x + w / 2 - size / 2, W - size), within(y + h / 2 - tall / 2, H - tall), size, tall] : [0, 0, W, H], from = view;
     stop();
     stop = tools.animate(600, (t) => { view = from.map((value, i) => value + t * (to[i] - value)); set(picture.node, { viewBox: view.map((v) => v.toFixed(2)).join(" ") }); });
     picture.node.classList.toggle("is-near", wide < 260 && Boolean(part));

@@ -31,7 +31,7 @@ window.w2s.register("probe-ratio", function (stage, data, tools) {
     Object.assign(stage.dataset, { at, log: logs[at].toFixed(4), shown: shown.size });
     picture.name(`Log ratios: ${[...shown].map((k) => `${data.probes[k].word} ${logs[k].toFixed(2)}`).join(", ")}.`);
     tools.say(`“${word}” per million words: ${first} near “${data.first}”, ${second} near “${data.second}”. `
-      + `Ratio ${ratio.toFixed(digits)}, log ${logs[at].toFixed(1).replace("-", "−")}: ${side}.`);
+      + `Ratio ${ratio.toFixed(digits)}, log ${logs[at].toFixed(1).replace(/^-0.0$/, "0.0").replace("-", "−")}: ${side}.`);
   }
 
   const probes = tools.choice({ legend: "Probe word", value: "0", options: data.probes.map(({ word }, k) => ({ key: String(k),

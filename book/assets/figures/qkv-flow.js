@@ -63,6 +63,7 @@ window.w2s.register("qkv-flow", function (stage, data, tools) {
     set(picture.node, { viewBox: `0 0 ${wide} ${HEIGHT}`, width: wide });
     tools.move(query.node, middle, 0); tools.move(output.node, middle, 280);
     columns.forEach(({ key, value, out, ask, score, weight, s }) => {
+      score.style.setProperty("font-size", wide < 400 ? "11px" : "13px");  // "score −1.80" in a column of a phone
       tools.move(key.node, x(s), 82); tools.move(value.node, x(s), 186);
       set(score, { x: x(s), y: 145 }); set(weight, { x: x(s), y: 172 });
       set(ask, { x1: middle, y1: 42, x2: x(s), y2: 82 });

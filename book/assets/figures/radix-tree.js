@@ -60,7 +60,7 @@ window.w2s.register("radix-tree", function (stage, data, tools) {
     const sent = prompts.slice(0, at).reduce((all, text) => all + cut(text).length, 0);
     picture.name(`A radix tree of ${at} prompts with ${computed} blocks; ${latest.matched} of the latest prompt's ${latest.total} blocks were matched.`);
     tools.say(at ? `“${latest.text}”: ${latest.matched} of ${latest.total} blocks are matched. The tree has ${computed} blocks, of ${sent} that were sent.` : "The tree is empty.");
-    [next.disabled, back.disabled] = [at === prompts.length, at === 0];
+    tools.able(next, at < prompts.length); tools.able(back, at > 0);
     Object.assign(stage.dataset, { at, matched: latest.matched, computed, sent, tree: JSON.stringify(plain(root)[1]) });
   }
   const next = tools.button("Step", () => { at += 1; draw(); }, { class: "w2s-play" }), back = tools.button("Back", () => { at -= 1; draw(); });

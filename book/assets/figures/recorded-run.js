@@ -50,7 +50,7 @@ window.w2s.register("recorded-run", function (stage, data, tools) {
     const done = at >= steps.length, numbers = compare();
     draw();
     if (!tools.asStill) ask();
-    next.disabled = done;
+    tools.able(next, !done);
     const total = at ? Object.values(steps[at - 1].tokens).reduce((sum, one) => sum + one, 0) : 0;
     tools.say(`${policy === "recorded" ? "" : `${NAMES[policy]}, ${budget} tokens per step. `}${verdict}${at ? `Step ${at - 1} computed ${total} tokens of at most ${policy === "recorded" ? run.limits.max_num_batched_tokens : budget}. ` : ""}`
       + `${done ? `All ${steps.length} steps are shown.` : `Type the tokens that each request gets in step ${at}, 0 for none.`} ${asked ? `${right} of ${asked} steps predicted.` : ""}`);

@@ -66,7 +66,7 @@ window.w2s.register("residual-stream", function (stage, data, tools) {
         : "Its result is added, and a norm rescales the stream."];
     tools.say(texts[stop]);
     Object.assign(stage.dataset, { stop, norm });
-    back.disabled = stop === 0; next.disabled = stop === STEPS.length - 1;
+    tools.able(back, stop > 0); tools.able(next, stop < STEPS.length - 1);
     draw(); travel();
   }
   const go = (to) => { stop = to; show(); };

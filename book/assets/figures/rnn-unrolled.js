@@ -50,7 +50,7 @@ window.w2s.register("rnn-unrolled", function (stage, data, tools) {
     tools.say(`Weight ${weight.toFixed(2)}. ` + (stop === 0 ? "Step: each word updates the hidden state." : back === 0 ? `After “${words[seen - 1]}”: hidden state ${states[seen - 1].toFixed(2)}.`
       : `Gradient at “${words[T - back]}”: ${gradients[T - back].toFixed(3)}.`));
     Object.assign(stage.dataset, { stop, weight, states: states.join(), gradients: gradients.join() });
-    before.disabled = stop === 0; next.disabled = stop === 2 * T; all.disabled = stop === 2 * T;
+    tools.able(before, stop > 0); tools.able(next, stop < 2 * T); tools.able(all, stop < 2 * T);
   }
   const go = (to) => { stop = to; draw(); };
   const before = tools.button("Back", () => go(stop - 1)), next = tools.button("Step", () => go(stop + 1));

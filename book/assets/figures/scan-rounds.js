@@ -42,7 +42,7 @@ window.w2s.register("scan-rounds", function (stage, data, tools) {
     picture.name(`After ${stop} of ${all.length - 1} steps ${ready} of ${T} states are done.`);
     tools.say(`${kind === "loop" ? "Step" : "Round"} ${stop} of ${all.length - 1}: ${ready} of ${T} states are done.`);
     Object.assign(stage.dataset, { kind, stop, steps: all.length - 1, values: now.map(([, added]) => added).join() });
-    back.disabled = stop === 0; next.disabled = stop === all.length - 1;
+    tools.able(back, stop > 0); tools.able(next, stop < all.length - 1);
   }
   const go = (to) => { stop = to; draw(); };
   const back = tools.button("Back", () => go(stop - 1)), next = tools.button("Step", () => go(stop + 1));

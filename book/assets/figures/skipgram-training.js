@@ -36,6 +36,9 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
   const role = (word, { center, contexts, negatives }) =>
     [[center], contexts, negatives, [word]].findIndex((words) => words.includes(word));
 
+  const few = (words, most) => (words.length <= most + 1 ? words.join(", ")
+    : `${words.slice(0, most).join(", ")} and ${words.length - most} more`);
+
   function paint(positions) {
     const shot = shots[at], spots = (now = positions).map(place), from = spots[data.words.indexOf(shot.center)];
     const roles = data.words.map((word) => role(word, shot));
@@ -60,13 +63,12 @@ window.w2s.register("skipgram-training", function (stage, data, tools) {
       y: tools.scale(span(losses.map(([, value]) => value)), [height + chart - 12, height + 30]), many: [0, 2],
       dot: [at, shot.loss], box: [edge, height + 24, width - 12, height + chart - 4] });
     centre.textContent = shot.center;
-    pulled.textContent = shot.contexts.join(", ");
-    pushed.textContent = shot.negatives.join(", ");
+    pulled.textContent = few(shot.contexts, 9);
+    pushed.textContent = few(shot.negatives, 9);
     stage.dataset.at = at;
     const when = `After ${shot.step.toLocaleString("en")} ${unit}, loss ${shot.loss.toFixed(2)}`;
     picture.name(`The vectors in two dimensions. ${when}.`);
-    tools.say(`${when}: “${shot.center}” is pulled to ${shot.contexts.join(", ")} `
-      + `and pushed from ${shot.negatives.join(", ")}.`);
+    tools.say(`${when}: “${shot.center}” is pulled to ${few(shot.contexts, 4)} and pushed from ${few(shot.negatives, 4)}.`);
   }
 
   const [centre, pulled, pushed] = ["b", "span", "span"].map((tag) => el(tag, {}));

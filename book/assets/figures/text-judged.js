@@ -16,10 +16,10 @@ window.w2s.register("text-judged", function (stage, data, tools) {
   function part({ key, label }, bits) {
     const all = now.judged[key], { nats, best } = all[at], line = tools.tokenLines([now.pieces.map(visible)]);
     line.show({ focus: [0, at], levels: [all.map((one) => Math.min(1, one.nats / Math.LN2 / darkest))] });
-    const expected = best.map(({ text, share }) => `${visible(text)} ${percent(share)}`).join(", ");
+    const expected = best.map(({ text, share }) => `“${visible(text)}” ${percent(share)}`).join(", ");
     return el("section", { class: "w2s-cut" }, el("p", { class: "w2s-cut-name" }, el("strong", {}, label),
       `: ${bits.toFixed(2)} bits a byte`), line.node, el("p", { class: "w2s-note" },
-      `${visible(now.pieces[at])} had ${percent(Math.exp(-nats))}. Expected: ${expected}.`),
+      `“${visible(now.pieces[at])}” had ${percent(Math.exp(-nats))}. Expected: ${expected}.`),
       ...(now.written[key] ? [el("p", { class: "w2s-quoted" }, el("strong", {}, now.text), now.written[key])] : []));
   }
 

@@ -32,7 +32,7 @@ window.w2s.register("two-clocks", function (stage, data, tools) {
       const vector = rotated(vectors[n], place);
       set(hand, { x2: vector[0] * unit, y2: -vector[1] * unit });
       tools.move(end, vector[0] * unit, -vector[1] * unit);
-      texts[0].textContent = `${name} of ${words[n]}, position ${places[n]}`;
+      texts[0].textContent = `${name} of ${words[n]}, ${"mn"[n]} = ${places[n]}`;
       texts[1].textContent = show(rotated(vectors[n], places[n]));
     } };
   });
@@ -57,7 +57,7 @@ window.w2s.register("two-clocks", function (stage, data, tools) {
     tools.say(`${show(q)} · ${show(k)} = ${short(score)} at distance ${short(distance)}.`);
   }
 
-  const sliders = names.map((name, n) => tools.slider({ label: `${name[0].toUpperCase()}${name.slice(1)} position`, min: 0, max: most,
+  const sliders = names.map((name, n) => tools.slider({ label: `${name[0].toUpperCase()}${name.slice(1)} position ${"mn"[n]}`, min: 0, max: most,
     value: places[n], oninput(to) {
       const step = to - places[n], other = places[1 - n] + step, fits = other >= 0 && other <= most;
       if (together === "together" && fits) places[1 - n] = other;

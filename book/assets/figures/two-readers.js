@@ -11,9 +11,9 @@
    Of another word than the plane's only the distance is drawn, to the same scale. */
 window.w2s.register("two-readers", function (stage, data, tools) {
   "use strict";
-  const { svg, set } = tools, HALVES = ["forward", "backward"], SENSES = ["river", "money", "other"], tall = 250;
+  const { svg, set } = tools, HALVES = ["forward", "backward"], SENSES = ["river", "money", "other"];
   const hues = tools.meanings(SENSES), panels = svg("g", {}), picture = tools.picture({ class: "w2s-lanes" }, panels);
-  let width = 560, layer = data.layer, shown = { ...data.examples[0], source: "torch" }, model = null, asked = 0;
+  let width = 560, tall = 250, layer = data.layer, shown = { ...data.examples[0], source: "torch" }, model = null, asked = 0;
 
   function panel(h, wide) {
     const spots = shown.spots[layer][h], known = data.uses.map((use) => use.points[layer][h]);
@@ -34,6 +34,7 @@ window.w2s.register("two-readers", function (stage, data, tools) {
 
   function draw() {
     const beside = width >= 460, wide = beside ? width / 2 - 6 : width;
+    tall = beside ? 250 : 180;  // on a phone the layers and both halves are on one screen
     set(picture.node, { viewBox: `0 0 ${width} ${beside ? tall : 2 * tall + 8}`, width });
     panels.replaceChildren(...HALVES.map((_, h) => tools.move(panel(h, wide), beside ? h * (wide + 12) : 0,
       beside ? 0 : h * (tall + 8))));

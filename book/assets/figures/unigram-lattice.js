@@ -65,9 +65,11 @@ window.w2s.register("unigram-lattice", function (stage, data, tools) {
   function begin() {  // the pieces that can stand in this word, one of which the reader makes dearer or cheaper
     const pieces = [...new Set(show().map(({ piece }) => piece))].sort((a, b) => b.length - a.length || cost(a) - cost(b));
     if (!pieces.includes(picked)) [picked] = pieces;
-    dials.replaceChildren(...(pieces.length ? [tools.bar(tools.select({ label: "Piece", options: pieces, value: picked,
-      onchange(piece) { picked = piece; begin(); } }), tools.slider({ label: "costs", min: 0.5, max: 24, step: 0.5,
-      value: cost(picked), text: (value) => `${value} bits`, oninput(value) { own.set(picked, value); show(); } }))] : []));
+    if (!pieces.length) { dials.replaceChildren(); return; }
+    const dial = tools.slider({ label: "costs", min: 0.5, max: 24, step: 0.5, value: cost(picked),
+      text: (value) => `${value} bits`, oninput(value) { own.set(picked, value); show(); } });
+    dials.replaceChildren(tools.bar(tools.select({ label: "Piece", options: pieces, value: picked,
+      onchange(piece) { picked = piece; dial.set(cost(piece)); } }), dial));
   }
   const ask = (typed) => { word = typed.toLowerCase().split(/\s+/)[0]; own = new Map(); field.set(typed); begin(); };
   const field = tools.textField({ label: "Your word", value: word, most: 20, oninput: ask });

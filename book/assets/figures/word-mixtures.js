@@ -18,6 +18,7 @@ window.w2s.register("word-mixtures", function (stage, data, tools) {
     sign: part.startsWith("-") ? -1 : 1 }));
 
   function show(text, nearest, source) {
+    bars.node.style.visibility = "visible";
     bars.show(nearest.map(({ word, cosine }) => ({ label: word, value: cosine })), { most: 1 });
     Object.assign(stage.dataset, { text, source, nearest: JSON.stringify(nearest) });
     const torch = data.examples.find((example) => example.text === text);
@@ -41,7 +42,11 @@ window.w2s.register("word-mixtures", function (stage, data, tools) {
     const known = parts.flatMap(({ word, sign }) => model.tokenizer.ids(word).map((id) => ({ id, sign })));
     lost.textContent = unknown.length
       ? `Not among the ${model.vocabulary.toLocaleString("en")} words: ${unknown.join(", ")}.` : "";
-    if (!known.length) { tools.say("Type a word or two: none of these has a vector here."); return; }
+    if (!known.length) {
+      bars.node.style.visibility = "hidden";  // what they show is of other words
+      tools.say("Type a word or two: none of these has a vector here.");
+      return;
+    }
     const found = await model.call("nearest", known.map(({ id }) => id),
       { most: rows, weights: known.map(({ sign }) => sign) });
     if (turn === asked) show(text, found.map(({ id, cosine }) => ({ word: model.tokenizer.token(id), cosine })),

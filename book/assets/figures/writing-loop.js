@@ -30,8 +30,8 @@ window.w2s.register("writing-loop", function (stage, data, tools) {
     grid.replaceChildren(...(matrix ? [matrix.node] : []));
     const total = turns.reduce((sum, _, n) => sum + reads(n), 0), text = turns.map(({ chosen }) => chosen).join("");
     Object.assign(stage.dataset, { text: now.text, written: text, passes, total, cache, take, source: loaded ? "page" : "recorded" });
-    on.disabled = !loaded && (take === "drawn" || passes >= now.turns.length) || passes >= most;
-    back.disabled = !passes;
+    tools.able(on, (loaded || (take !== "drawn" && passes < now.turns.length)) && passes < most);
+    tools.able(back, passes > 0);
     tools.say(passes ? `Pass ${passes} read ${reads(passes - 1)} token${reads(passes - 1) > 1 ? "s" : ""}, ${total} in all. Chosen: `
       + `“${visible(turns[passes - 1].chosen)}”.` : `The text has ${pieces.length} tokens, the line feed before it included. Press Step.`);
   }

@@ -18,7 +18,7 @@
 
   /* Axes with ticks in a group that is drawn anew by show({x, y, box: [left, top, right, bottom], ...}), x and y being
      scales into the box. lines: [{points: [[x, y]], hue, line}], dot: [x, y] marks a place on them. */
-  kit.axes = function axes({ xLabel = "", yLabel = "", text = String, grid = true }) {
+  kit.axes = function axes({ xLabel = "", yLabel = "", text = (value) => String(value).replace("-", "−"), grid = true }) {
     const node = svg("g", { class: "w2s-axes" });
     function show({ x, y, box: [left, top, right, bottom], lines = [], dot = null, many = [5, 4] }) {
       node.replaceChildren(svg("line", { class: "w2s-axis", x1: left, x2: right, y1: bottom, y2: bottom }));

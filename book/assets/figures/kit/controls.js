@@ -6,7 +6,13 @@
   let counter = 0;
   const fresh = () => `w2s-${++counter}`;
 
-  kit.button = (label, onclick, attributes) => el("button", { type: "button", onclick, ...attributes }, label);
+  /* A button. One that has nothing to do keeps its place among the stops of Tab, and the focus: see `able`. */
+  kit.button = (label, onclick, attributes) => {
+    const press = (event) => { if (node.getAttribute("aria-disabled") !== "true") onclick(event); };
+    const node = el("button", { type: "button", onclick: press, ...attributes }, label);
+    return node;
+  };
+  kit.able = (button, can) => kit.set(button, { "aria-disabled": String(!can) });
 
   /* The row that holds controls. It is left out of stills. */
   kit.bar = (...nodes) => el("div", { class: "w2s-bar" }, ...nodes.map((node) => node.node || node));
@@ -83,8 +89,8 @@
     let at = kit.asStill ? still : first;
     const go = (to) => {
       at = Math.max(0, Math.min(count - 1, to));
-      back.disabled = at === 0;
-      next.disabled = at === count - 1;
+      kit.able(back, at > 0);
+      kit.able(next, at < count - 1);
       scrub.set(at);
       show(at);
     };

@@ -94,7 +94,7 @@
         const value = values[r][c], level = Math.min(1, value / (most || 1));
         box.style.setProperty("--level", level.toFixed(3));
         set(box, { class: "w2s-cell" + (value ? " is-counted" : "") + (fresh(r, c) ? " is-new" : "") });
-        set(number, { class: "w2s-count" + (level > 0.5 ? " is-strong" : "") });
+        set(number, { class: "w2s-count" + (level > 0.73 ? " is-strong" : "") });
         number.textContent = value ? text(value) : "";
       }));
     }

@@ -10,7 +10,7 @@
     const [what, run] = offers.length > 1 ? ["models", "run"] : ["model", "runs"], size = sum("megabytes").toFixed(1);
     const state = el("span", { class: "w2s-offer-state", role: "status" });
     const press = kit.button(`Load the ${what} (${size} MB)`, async () => {
-      press.disabled = true;
+      kit.able(press, false);
       state.textContent = "Loading …";
       try {
         const models = await Promise.all(offers.map(({ name }) => window.w2s.models.open(name)));
@@ -19,7 +19,7 @@
         ready(...models);
       } catch (error) {
         state.textContent = `The ${what} could not be loaded: ${error.message}.`;
-        press.disabled = false;
+        kit.able(press, true);
       }
     }, { class: "w2s-play" });
     return { node: el("div", { class: "w2s-offer" }, press, state) };
@@ -33,7 +33,7 @@
     const names = offers.map(({ label }) => label).join(", ");
     const press = kit.button(`Load ${offers.length > 1 ? "the vocabularies" : `${names}'s vocabulary`} (${total} MB)`,
       async () => {
-        press.disabled = true;
+        kit.able(press, false);
         state.textContent = "Loading …";
         try {
           const { models } = window.w2s, found = {};
@@ -45,7 +45,7 @@
           ready(found);
         } catch (error) {
           state.textContent = `The vocabulary could not be loaded: ${error.message}.`;
-          press.disabled = false;
+          kit.able(press, true);
         }
       }, { class: "w2s-play" });
     return { node: el("div", { class: "w2s-offer" }, press, state) };
