@@ -1,0 +1,19 @@
+"""Changes to the solutions of chapter 17 that nobody can notice, with the reason; see
+`autograder/authoring/mutants.py`.
+"""
+
+LARGER = "the larger or smaller of two numbers, whichever is named first"
+NORMAL_FORM = "a text is compared with plain digits, which have one form only"
+
+EQUIVALENT = {
+    "17.sum_reward": {
+        "sum_reward drops spaces at the ends of the text": "spaces around a word never count",
+        "sum_reward composes the text (NFC)": NORMAL_FORM,
+        "sum_reward takes the text apart (NFD)": NORMAL_FORM,
+    },
+    "17.wilson_interval": {
+        "max(centre - half, 0.0)  =>  max(0.0, centre - half)": LARGER,
+        "min(centre + half, 1.0)  =>  min(1.0, centre + half)": LARGER,
+        "1.0  =>  1.01 (place 2)": "the bound exceeds 1 by rounding only",
+    },
+}

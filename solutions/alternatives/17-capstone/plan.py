@@ -1,0 +1,32 @@
+"""Differently written correct solutions of chapter 17, part 1."""
+
+from math import prod
+
+from autograder.checks.mistakes.registry import alternative
+
+
+@alternative("17.plan", "from-the-shapes")
+def _(V, C, F, layers, H, K, batch, T, steps):
+    D = C // H
+    block = [(C, C), (K * D, C), (K * D, C), (C, C), (F, C), (F, C), (C, F)]
+    matrices = V * C + layers * sum(map(prod, block))
+    vectors = (2 * layers + 1) * C
+    return {
+        "parameters": matrices + vectors,
+        "matrix_flops": 6 * matrices * (batch * T * steps),
+        "attention_flops": 12 * layers * batch * steps * T * T * H * D,
+    }
+
+
+@alternative("17.plan", "step-by-step")
+def _(V, C, F, layers, H, K, batch, T, steps):
+    group = H // K
+    attention = C * C + 2 * (C * C // group) + C * C
+    block = attention + 3 * C * F
+    forward = batch * T * 2 * (layers * block + V * C)
+    scores = 2 * batch * T * T * C
+    found = {"parameters": C * V + C}
+    found["parameters"] += layers * (block + C + C)
+    found["matrix_flops"] = (forward + 2 * forward) * steps
+    found["attention_flops"] = (scores + scores) * 3 * layers * steps
+    return found
