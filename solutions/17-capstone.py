@@ -17,12 +17,13 @@
 # In this notebook you write what surrounds a model's training: its plan, its data, its reward, its score and its export.
 # At the end your functions describe, score and export a model of the capstone's shape, and `transformers` loads it.
 #
-# There are 3 exercises and 16 points. Plan about 43 minutes, in as many sittings as you like.
+# There are 5 exercises and 28 points. Plan about 83 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
 # | Plan the run | 1 | 15 | 6 |
-# | Reward and score | 2 to 3 | 28 | 10 |
+# | The data | 2 to 3 | 40 | 12 |
+# | Reward and score | 4 to 5 | 28 | 10 |
 #
 # **How it works.**
 # 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
@@ -158,12 +159,179 @@ for name, sizes in {"the capstone": (1024, 128, 344, 4, 4, 2, 16, 128, 2400), "a
         flops = found["matrix_flops"] + found["attention_flops"]
         print(f"{name:<20} {found['parameters']:>9,} parameters, {flops / 1e12:.1f} TFLOPs, {found['attention_flops'] / flops:.0%} in attention, {flops / 20e9:.0f} s at 20 GFLOP/s")
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-data", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 2. The data
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "held_out-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 2. Held-out questions
+#
+# **Why.** A test question that was trained on in other words measures memory. The split must be made by what a question says, not by how it is typed, and it must not change when questions are added.
+#
+# **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Lee et al. (2022), section 4; Yang et al. (2023), section 3
+#
+# A **key** is what all spellings of a question have in common. To make it, convert the question to small letters, take its **words**, the longest runs of letters and digits, sort them, and join them with one space. Every other character separates words. The split is decided by a hash $h$ of the key, the first byte of its SHA-256:
+#
+# $$ \text{question} \in \text{test} \iff h(\text{key}) \bmod \text{every} = 0 . $$
+#
+# Questions with the same key are **paraphrases** here, and they always end up on the same side.
+#
+# Write `held_out(questions, every)`. `questions` is a list of texts. It returns the tuple `(train, test)` of two lists that hold the questions as they were given, in the given order.
+#
+# **By hand.** *How deep is the river?* has the key `deep how is river the`, and *The river - is HOW deep* has the same one. The first byte of its hash is 81. *Do you sing?* has the key `do sing you` and the byte 251. With `every` = 3, 81 is divisible and 251 is not: both forms of the first question are in **test**, the last one is in **train**.
+#
+# **Rules**
+# 1. An apostrophe, a hyphen and an underscore separate words like any other sign: `it's` has the words `it` and `s`.
+# 2. A word that occurs twice is in the key twice.
+# 3. A question that is given twice is in its part twice.
+# 4. The key is for the hash only. The parts hold the original questions.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Two people type the same question. In which ways may their texts differ, and which step of the key removes each difference?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `re.findall("[a-z0-9]+", question.lower())` gives the words. Sort, join, `.encode()`, `hashlib.sha256(...).digest()[0]`. Go through the questions once and append each to one of two lists.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# Parcels are sorted to two vans by their street, however it is written, so that one street is never visited twice.
+#
+# ```python
+# def vans(addresses):
+#     first, second = [], []
+#     for address in addresses:
+#         street = address.split(",")[0].strip().lower()
+#         (first if hashlib.md5(street.encode()).digest()[-1] < 128 else second).append(address)
+#     return first, second
+# ```
+#
+# `vans(["Long Lane, 4", "LONG LANE , 9"])` puts both into the same van.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# `questions` has 1 to 300 texts of 1 to 200 ASCII characters, each with at least one word; `every` is from 1 to 20. Encode the key as UTF-8.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "held_out", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def held_out(questions: list[str], every: int) -> tuple[list[str], list[str]]:
+    """The questions to train on, and those that are held out with all their paraphrases."""
+    ### BEGIN SOLUTION
+    train, test = [], []
+    for question in questions:
+        key = " ".join(sorted(re.findall("[a-z0-9]+", question.lower())))
+        first = hashlib.sha256(key.encode()).digest()[0]
+        (test if first % every == 0 else train).append(question)
+    return train, test
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "held_out-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(held_out)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "held_out-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, and a question in six spellings. All of them must be on one side.
+
+# %% nbgrader={"grade": false, "grade_id": "look-held_out", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for questions in (["How deep is the river?", "The river is how deep", "Do you sing?"], ["Who rows at night?", "who rows at night", "WHO ROWS, AT NIGHT?", "At night: who rows?", "Who - rows - at night...", "rows who at night"]):
+    found = attempt(held_out, questions, 3)
+    if found is not None:
+        print(f"train {found[0]}, test {found[1]}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "training_mix-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 3. The rows of a step
+#
+# **Why.** Tuning on chats alone makes a model forget what it was pre-trained on. Replay of pre-training text prevents that, and it costs tokens: a step has a budget, and every kind of example wants a part of it.
+#
+# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Raffel et al. (2020), section 3.5.2; Ibrahim et al. (2024), section 3
+#
+# A step has room for `budget` tokens $B$. Kind $k$ has rows of $\ell_k$ tokens and a weight $w_k$: with weights 3 and 1 there are three rows of the first kind for each of the second. Replay gets `replay` percent of the budget:
+#
+# $$ n_{\text{replay}} = \left\lfloor \frac{\text{replay} \cdot B}{100\, \ell_{\text{replay}}} \right\rfloor, \qquad R = B - n_{\text{replay}}\, \ell_{\text{replay}}, \qquad x_k = \frac{w_k\, R}{\sum_j w_j \ell_j} . $$
+#
+# $x_k$ is a fraction of rows; kind $k$ gets $\lfloor x_k \rfloor$ of them. The **left-over** tokens buy single rows: go through the kinds by the fraction lost, $x_k - \lfloor x_k \rfloor$, largest first. Each takes one more row if it still fits.
+#
+# Write `training_mix(weights, lengths, budget, replay)`. `weights` is a dictionary from kinds to ints; `lengths` has the tokens of a row for each of these kinds and for `"replay"`. It returns a dictionary with the rows of each kind and of `"replay"`, all ints.
+#
+# **By hand.** Weights chat 3, sums 1; lengths chat 20, sums 40, replay 50; $B$ = 430, replay 30 %. *Replay*: ⌊129 / 50⌋ = **2** rows, so $R$ = 330. The sum of $w \ell$ is 100: $x$ = 9.9 and 3.3, so 9 rows of chat and 3 of sums, 300 tokens. *Left over*: 30 tokens. Chat lost .9 and takes a row, **10**. Sums lost .3, but 40 tokens do not fit into the remaining 10: **3**.
+#
+# **Rules**
+# 1. Tokens of replay's share that do not fill a row are free for the other kinds.
+# 2. Among equal fractions, the kind that comes first in `weights` comes first.
+# 3. A kind that does not fit is skipped, and the next one is tried. None gets more than one left-over row.
+# 4. Compute in ints: a rounded float may be on the wrong side of a whole row.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# With weights 3 and 1, and rows of 20 and 40 tokens: how many tokens do three rows of the first kind and one of the second need together?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# `weight * rest // total` rounds $x_k$ down, and `weight * rest % total` orders by the lost fraction, because all have the same denominator. `sorted` keeps the given order among equals.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# Seats of a council by votes, largest remainders first:
+#
+# ```python
+# def council(votes, seats):
+#     total = sum(votes.values())
+#     found = {party: seats * count // total for party, count in votes.items()}
+#     order = sorted(votes, key=lambda party: seats * votes[party] % total, reverse=True)
+#     for party in order[: seats - sum(found.values())]:
+#         found[party] += 1
+#     return found
+# ```
+#
+# `council({"a": 5, "b": 3}, 3)` is 2 seats and 1.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# There are 1 to 20 kinds, none named `replay`. Weights are from 1 to 100, lengths from 1 to 1000, the budget from 1 to 100,000, `replay` an int from 0 to 100. A kind may get 0 rows.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "training_mix", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def training_mix(weights: dict[str, int], lengths: dict[str, int], budget: int, replay: int) -> dict[str, int]:
+    """The rows of each kind in a step, replay included."""
+    ### BEGIN SOLUTION
+    rows = replay * budget // (100 * lengths["replay"])
+    rest = budget - rows * lengths["replay"]
+    total = sum(weights[kind] * lengths[kind] for kind in weights)
+    found = {kind: weights[kind] * rest // total for kind in weights}
+    left = rest - sum(found[kind] * lengths[kind] for kind in weights)
+    for kind in sorted(weights, key=lambda kind: -(weights[kind] * rest % total)):
+        if lengths[kind] <= left:
+            found[kind] += 1
+            left -= lengths[kind]
+    return found | {"replay": rows}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "training_mix-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(training_mix)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "training_mix-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The capstone's kinds with about its lengths, for three fractions of replay.
+
+# %% nbgrader={"grade": false, "grade_id": "look-training_mix", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for replay in (0, 30, 60):
+    found = attempt(training_mix, {"character": 18, "backwards": 13, "sums": 16, "talks": 5}, {"character": 30, "backwards": 24, "sums": 46, "talks": 110, "replay": 128}, 2800, replay)
+    if found is not None:
+        print(f"{replay:>2} % replay: {found}")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-scores", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 2. Reward and score
+# # Part 3. Reward and score
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sum_reward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. A reward for sums
+# ## 4. A reward for sums
 #
 # **Why.** Reinforcement learning maximizes the reward that you wrote, not the one that you meant. Every gap between the two is found, because the model is rewarded for finding it.
 #
@@ -245,7 +413,7 @@ for answer in ("131 132 133<|im_end|>", "47+85<|im_end|>", "47 85<|im_end|>", "r
         print(f"{found}  {answer}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "wilson_interval-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. The Wilson interval
+# ## 5. The Wilson interval
 #
 # **Why.** The model is scored on some hundred held-out questions. Whether .87 and .92 differ depends on how many. And a score of 100 % on twelve questions does not mean that the model never fails.
 #

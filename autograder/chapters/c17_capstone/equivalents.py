@@ -11,6 +11,9 @@ EQUIVALENT = {
         "sum_reward composes the text (NFC)": NORMAL_FORM,
         "sum_reward takes the text apart (NFD)": NORMAL_FORM,
     },
+    "17.training_mix": {
+        "training_mix works for up to 100 of anything": "there are at most 20 kinds",
+    },
     "17.wilson_interval": {
         "max(centre - half, 0.0)  =>  max(0.0, centre - half)": LARGER,
         "min(centre + half, 1.0)  =>  min(1.0, centre + half)": LARGER,

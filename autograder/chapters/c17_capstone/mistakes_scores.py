@@ -336,7 +336,7 @@ def _wilson(right, asked, z, inside=lambda p, n, z: p * (1 - p) / n + z * z / 4 
     p, spread = right / asked, z * z / asked
     scale = 1 + parts.get("spread", spread)
     centre = (p + parts.get("shift", 0.5) * spread) / (scale if parts.get("centred", 1) else 1)
-    half = parts.get("z", z) * math.sqrt(max(inside(p, asked, z), 0))
+    half = parts.get("factor", z) * math.sqrt(max(inside(p, asked, z), 0))
     half = half / (scale if parts.get("scaled", 1) else 1)
     return centre - half, centre + half
 
@@ -474,7 +474,7 @@ def _(right, asked, z):
     misconception="You forget the factor z before the root.",
 )
 def _(right, asked, z):
-    return _wilson(right, asked, z, z=1.0)
+    return _wilson(right, asked, z, factor=1.0)
 
 
 @mistake(
@@ -503,14 +503,14 @@ def _(right, asked, z):
     misconception="You return the upper bound first. The lower one comes first.",
 )
 def _(right, asked, z):
-    return _wilson(right, asked, z)[::-1] if asked else (1.0, 0.0)
+    return _wilson(right, asked, z)[::-1] if asked else (0.0, 1.0)
 
 
 @mistake(
     WILSON,
     "centre-and-half-width",
     caught_by="formula",
-    loses=3,
+    loses=4,
     misconception="You return the centre and the half width. The two bounds are asked for.",
 )
 def _(right, asked, z):
