@@ -17,13 +17,13 @@
 # In this notebook you write what surrounds a model's training: its plan, its data, its reward, its score and its export.
 # At the end your functions describe, score and export a model of the capstone's shape, and `transformers` loads it.
 #
-# There are 5 exercises and 28 points. Plan about 83 minutes, in as many sittings as you like.
+# There are 6 exercises and 33 points. Plan about 98 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
-# | Plan the run | 1 | 15 | 6 |
-# | The data | 2 to 3 | 40 | 12 |
-# | Reward and score | 4 to 5 | 28 | 10 |
+# | Plan the run | 1 to 2 | 30 | 11 |
+# | The data | 3 to 4 | 40 | 12 |
+# | Reward and score | 5 to 6 | 28 | 10 |
 #
 # **How it works.**
 # 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
@@ -159,12 +159,88 @@ for name, sizes in {"the capstone": (1024, 128, 344, 4, 4, 2, 16, 128, 2400), "a
         flops = found["matrix_flops"] + found["attention_flops"]
         print(f"{name:<20} {found['parameters']:>9,} parameters, {flops / 1e12:.1f} TFLOPs, {found['attention_flops'] / flops:.0%} in attention, {flops / 20e9:.0f} s at 20 GFLOP/s")
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_loss-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 2. Predict the loss
+#
+# **Why.** Three small runs cost minutes, the large one an hour. A prediction from the small ones, written down before, turns the large run into a test of your pipeline.
+#
+# **Difficulty** 3 of 5 · **Time** 15 minutes · **Points** 5 · **Paper** Kaplan et al. (2020), section 3; Hoffmann et al. (2022), section 3.3; Henighan et al. (2020), section 1
+#
+# The loss of well-tuned runs falls with their FLOPs $x$ as a **power law** towards an **irreducible loss** $E$, the entropy of the text:
+#
+# $$ L(x) = E + a\, x^{-b} \qquad \Longleftrightarrow \qquad \log(L - E) = \log a - b \log x . $$
+#
+# On logarithmic axes this is a line. With $E$ given, $a$ and $b$ follow in closed form from the least-squares line through the points $(u_i, v_i) = (\log x_i, \log(L_i - E))$:
+#
+# $$ \text{slope} = \frac{\sum_i (u_i - \bar u)(v_i - \bar v)}{\sum_i (u_i - \bar u)^2}, \qquad v = \bar v + \text{slope} \cdot (u - \bar u) . $$
+#
+# Write `predict_loss(flops, losses, irreducible, target)`. `flops` and `losses` are lists of floats, one entry per run; `irreducible` is $E$; `target` is the FLOPs of the planned run. It returns a dictionary of two floats: `"exponent"`, which is $b$, and `"loss"`, the predicted loss $L(\text{target})$.
+#
+# **By hand.** FLOPs 10, 100, 1000, losses 5, 3, 2, $E$ = 1: $L - E$ is 4, 2, 1. Each factor of 10 halves it, so $b$ = log 2 / log 10 = **.301**. At 10,000 FLOPs $L - E$ is .5, and the loss is **1.5**.
+#
+# **Rules**
+# 1. $b$ is positive where the loss falls.
+# 2. All runs count, in any order. With two runs the line passes through both.
+# 3. The prediction may be for fewer FLOPs than the runs had.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which two numbers of the worked example lie on a straight line, and against what?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Take the logarithms of both lists, after subtracting $E$ from the losses. Compute both means, then the slope. At `log(target)` the line gives the logarithm of $L - E$.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# The temperature of a cup falls towards that of the room, `log(t - room)` along a line in time. Two readings:
+#
+# ```python
+# def later(first, second, minutes, room, after):
+#     rate = (math.log(second - room) - math.log(first - room)) / minutes
+#     return room + math.exp(math.log(first - room) + rate * after)
+# ```
+#
+# `later(84, 52, 10, 20, 20)` is 36: the difference to the room halves every ten minutes.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# There are 2 to 20 runs, of $10$ to $10^{24}$ FLOPs, not all with the same number; $E$ is from 0 to 3, and every loss is above it by at least 0.01.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "predict_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def predict_loss(flops: list[float], losses: list[float], irreducible: float, target: float) -> dict[str, float]:
+    """The exponent of the power law through some runs, and its loss at `target` FLOPs."""
+    ### BEGIN SOLUTION
+    u = [math.log(one) for one in flops]
+    v = [math.log(one - irreducible) for one in losses]
+    u_mean, v_mean = sum(u) / len(u), sum(v) / len(v)
+    slope = sum((a - u_mean) * (b - v_mean) for a, b in zip(u, v)) / sum((a - u_mean) ** 2 for a in u)
+    return {"exponent": -slope, "loss": irreducible + math.exp(v_mean + slope * (math.log(target) - u_mean))}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "predict_loss-check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check(predict_loss)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "predict_loss-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The case by hand, and the same runs with another irreducible loss. The prediction depends on a number that nobody has measured.
+
+# %% nbgrader={"grade": false, "grade_id": "look-predict_loss", "locked": true, "schema_version": 3, "solution": false, "task": false}
+for irreducible in (0.0, 0.5, 1.0, 1.5):
+    found = attempt(predict_loss, [10.0, 100.0, 1000.0], [5.0, 3.0, 2.0], irreducible, 1e6)
+    if found is not None:
+        print(f"E = {irreducible}: exponent {found['exponent']:.3f}, loss at a million FLOPs {found['loss']:.3f}")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-data", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 2. The data
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "held_out-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 2. Held-out questions
+# ## 3. Held-out questions
 #
 # **Why.** A test question that was trained on in other words measures memory. The split must be made by what a question says, not by how it is typed, and it must not change when questions are added.
 #
@@ -243,7 +319,7 @@ for questions in (["How deep is the river?", "The river is how deep", "Do you si
         print(f"train {found[0]}, test {found[1]}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "training_mix-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 3. The rows of a step
+# ## 4. The rows of a step
 #
 # **Why.** Tuning on chats alone makes a model forget what it was pre-trained on. Replay of pre-training text prevents that, and it costs tokens: a step has a budget, and every kind of example wants a part of it.
 #
@@ -331,7 +407,7 @@ for replay in (0, 30, 60):
 # # Part 3. Reward and score
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sum_reward-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 4. A reward for sums
+# ## 5. A reward for sums
 #
 # **Why.** Reinforcement learning maximizes the reward that you wrote, not the one that you meant. Every gap between the two is found, because the model is rewarded for finding it.
 #
@@ -413,7 +489,7 @@ for answer in ("131 132 133<|im_end|>", "47+85<|im_end|>", "47 85<|im_end|>", "r
         print(f"{found}  {answer}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "wilson_interval-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 5. The Wilson interval
+# ## 6. The Wilson interval
 #
 # **Why.** The model is scored on some hundred held-out questions. Whether .87 and .92 differ depends on how many. And a score of 100 % on twelve questions does not mean that the model never fails.
 #

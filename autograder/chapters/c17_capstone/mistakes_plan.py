@@ -1,8 +1,10 @@
 """Plausible wrong solutions of chapter 17, part 1."""
 
+import math
+
 from autograder.checks.mistakes.registry import mistake
 
-PLAN = "17.plan"
+PLAN, LOSS = "17.plan", "17.predict_loss"
 
 
 def _plan(
@@ -321,3 +323,230 @@ def _(*sizes):
 )
 def _(*sizes):
     return _plan(*map(float, sizes), whole=lambda one: int(float(one)))
+
+
+def _slope(x, y):
+    """The least-squares slope and both means."""
+    x_mean, y_mean = sum(x) / len(x), sum(y) / len(y)
+    spread = sum((a - x_mean) ** 2 for a in x)
+    return sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y)) / spread, x_mean, y_mean
+
+
+def _loss(flops, losses, irreducible, target, line=_slope, off=None, added=None, sign=-1):
+    """The answer with another line, or another use of the irreducible loss."""
+    x = [math.log(one) for one in flops]
+    y = [math.log(one - (irreducible if off is None else off)) for one in losses]
+    slope, x_mean, y_mean = line(x, y)
+    loss = (irreducible if added is None else added) + math.exp(
+        y_mean + slope * (math.log(target) - x_mean)
+    )
+    return {"exponent": sign * slope, "loss": loss}
+
+
+@mistake(
+    LOSS,
+    "negative-exponent",
+    caught_by="two runs",
+    loses=5,
+    misconception=(
+        "You return the slope. The exponent b is its negative, positive where losses fall."
+    ),
+)
+def _(*runs):
+    return _loss(*runs, sign=1)
+
+
+@mistake(
+    LOSS,
+    "straight-line",
+    caught_by="two runs",
+    loses=5,
+    misconception=(
+        "You fit a straight line to losses and FLOPs. A power law is a line in their logarithms"
+        " only."
+    ),
+)
+def _(flops, losses, irreducible, target):
+    slope, x_mean, y_mean = _slope(flops, [one - irreducible for one in losses])
+    return {"exponent": -slope, "loss": irreducible + y_mean + slope * (target - x_mean)}
+
+
+@mistake(
+    LOSS,
+    "losses-without-logarithm",
+    caught_by="two runs",
+    loses=5,
+    misconception="You take the logarithm of the FLOPs only. The losses need it as well.",
+)
+def _(flops, losses, irreducible, target):
+    x = [math.log(one) for one in flops]
+    slope, x_mean, y_mean = _slope(x, [one - irreducible for one in losses])
+    loss = irreducible + y_mean + slope * (math.log(target) - x_mean)
+    return {"exponent": -slope, "loss": loss}
+
+
+@mistake(
+    LOSS,
+    "flops-without-logarithm",
+    caught_by="two runs",
+    loses=5,
+    misconception="You take the logarithm of the losses only. The FLOPs need it as well.",
+)
+def _(flops, losses, irreducible, target):
+    y = [math.log(one - irreducible) for one in losses]
+    slope, x_mean, y_mean = _slope(flops, y)
+    exponent = max(min(y_mean + slope * (target - x_mean), 300), -300)
+    return {"exponent": -slope, "loss": irreducible + math.exp(exponent)}
+
+
+@mistake(
+    LOSS,
+    "two-bases",
+    caught_by="two runs",
+    loses=5,
+    misconception=(
+        "You take logarithms to base 10 and undo them with `exp`. Use one base for both ways."
+    ),
+)
+def _(flops, losses, irreducible, target):
+    x = [math.log10(one) for one in flops]
+    slope, x_mean, y_mean = _slope(x, [math.log10(one - irreducible) for one in losses])
+    loss = irreducible + math.exp(y_mean + slope * (math.log10(target) - x_mean))
+    return {"exponent": -slope, "loss": loss}
+
+
+@mistake(
+    LOSS,
+    "no-intercept",
+    caught_by="two runs",
+    loses=5,
+    misconception=(
+        "You fit a line through the origin. The law has a factor a, the line an intercept."
+    ),
+)
+def _(*runs):
+    def line(x, y):
+        return sum(a * b for a, b in zip(x, y)) / sum(a * a for a in x), 0.0, 0.0
+
+    return _loss(*runs, line=line)
+
+
+@mistake(
+    LOSS,
+    "irreducible-ignored",
+    caught_by="irreducible loss",
+    loses=3.5,
+    misconception=(
+        "You ignore the irreducible loss. Only the rest of the loss follows the power law."
+    ),
+)
+def _(*runs):
+    return _loss(*runs, off=0.0, added=0.0)
+
+
+@mistake(
+    LOSS,
+    "irreducible-not-added",
+    caught_by="irreducible loss",
+    loses=3.5,
+    misconception="You do not add the irreducible loss to the prediction again.",
+)
+def _(*runs):
+    return _loss(*runs, added=0.0)
+
+
+@mistake(
+    LOSS,
+    "irreducible-not-subtracted",
+    caught_by="irreducible loss",
+    loses=3.5,
+    misconception=(
+        "You add the irreducible loss to the prediction without subtracting it before the fit."
+    ),
+)
+def _(*runs):
+    return _loss(*runs, off=0.0)
+
+
+@mistake(
+    LOSS,
+    "subtracted-after-the-logarithm",
+    caught_by="irreducible loss",
+    loses=3.5,
+    misconception="You subtract the irreducible loss after the logarithm. It comes off the losses.",
+)
+def _(flops, losses, irreducible, target):
+    x = [math.log(one) for one in flops]
+    slope, x_mean, y_mean = _slope(x, [math.log(one) - irreducible for one in losses])
+    loss = irreducible + math.exp(y_mean + slope * (math.log(target) - x_mean))
+    return {"exponent": -slope, "loss": loss}
+
+
+@mistake(
+    LOSS,
+    "first-and-last",
+    caught_by="least squares",
+    loses=2,
+    misconception="You use two of the runs only. The least-squares line uses all of them.",
+)
+def _(*runs):
+    def line(x, y):
+        low, high = x.index(min(x)), x.index(max(x))
+        return (y[high] - y[low]) / (x[high] - x[low]), x[low], y[low]
+
+    return _loss(*runs, line=line)
+
+
+@mistake(
+    LOSS,
+    "through-the-last-run",
+    caught_by="least squares",
+    loses=2,
+    misconception=(
+        "You continue from the largest run. The least-squares line passes through the means, not"
+        " through a run."
+    ),
+)
+def _(*runs):
+    def line(x, y):
+        last = x.index(max(x))
+        return _slope(x, y)[0], x[last], y[last]
+
+    return _loss(*runs, line=line)
+
+
+@mistake(
+    LOSS,
+    "mean-of-slopes",
+    caught_by="least squares",
+    loses=2,
+    misconception=(
+        "You average the slopes between neighbouring runs. Least squares weighs runs by their"
+        " distance from the mean."
+    ),
+)
+def _(*runs):
+    def line(x, y):
+        pairs = sorted(zip(x, y))
+        steps = [(d - b) / (c - a) for (a, b), (c, d) in zip(pairs, pairs[1:]) if c > a]
+        return sum(steps) / len(steps), sum(x) / len(x), sum(y) / len(y)
+
+    return _loss(*runs, line=line)
+
+
+@mistake(
+    LOSS,
+    "flops-from-losses",
+    caught_by="least squares",
+    loses=2,
+    misconception=(
+        "You fit the FLOPs as a function of the loss and invert it. The error to minimize is the"
+        " loss's."
+    ),
+)
+def _(*runs):
+    def line(x, y):
+        slope, y_mean, x_mean = _slope(y, x)
+        return 1 / slope, x_mean, y_mean
+
+    return _loss(*runs, line=line)

@@ -1,9 +1,12 @@
 """Checks of chapter 17, part 1: parameters, FLOPs and the predicted loss of a run."""
 
+import math
 from math import prod
 
+import numpy as np
+
 from autograder.chapters.c17_capstone.withholding import LIBRARIES, OURS
-from autograder.checks.inputs.draws import one_changed, whole
+from autograder.checks.inputs.draws import one_changed, uniform, whole
 from autograder.checks.protocol import exercise, expect
 
 plan = exercise(
@@ -120,3 +123,88 @@ def test_scores_and_weighted_sums_of_all_pairs(student, rng):
         set(expect(student.plan(*HAND)).is_a(dict))
         == {"parameters", "matrix_flops", "attention_flops"}
     ).is_true(cause="The dictionary has the three keys that the statement names, and no other.")
+
+
+predict_loss = exercise(
+    "17.predict_loss",
+    function="predict_loss",
+    points=5,
+    see="17-capstone/plan",
+    withhold=OURS | LIBRARIES,
+)
+
+Runs = tuple[list[float], list[float], float, float]
+POWER = (
+    "On logarithmic axes the law is a line: fit log(loss - E) against log(FLOPs), then undo both."
+)
+
+
+def fitted(
+    flops: list[float], losses: list[float], irreducible: float, target: float
+) -> dict[str, float]:
+    """The right numbers, by the pseudo-inverse."""
+    rows = np.stack([np.ones(len(flops)), np.log(flops)], 1)
+    intercept, slope = np.linalg.pinv(rows) @ np.log(np.array(losses) - irreducible)
+    loss = irreducible + math.exp(intercept + slope * math.log(target))
+    return {"exponent": -slope, "loss": loss}
+
+
+def runs(rng, number: int, irreducible: float, noise: float) -> Runs:
+    """Runs of growing FLOPs near a power law; the prediction is for more than all of them."""
+    steps = uniform(rng, 0.4, 2.0, number).double().cumsum(0)
+    flops = 10 ** (12 + steps)
+    near = (noise * (2 * uniform(rng, 0, 1, number).double() - 1)).exp()
+    exponent, first = float(uniform(rng, 0.05, 0.4)), float(uniform(rng, 1, 4))
+    losses = irreducible + first * (flops / flops[0]) ** -exponent * near
+    return flops.tolist(), losses.tolist(), irreducible, float(flops[-1]) * whole(rng, 2, 90)
+
+
+def ask_loss(student, case: Runs, cause: str) -> None:
+    """Compare the exponent and the loss."""
+    came, right = student.predict_loss(*case), fitted(*case)
+    given = f"{len(case[0])} runs, irreducible loss {case[2]:g}, target {case[3]:.3g} FLOPs"
+    for key, meant in right.items():
+        expect(came, given=given).has(key).close(float(meant), rtol=1e-4, atol=1e-5, cause=cause)
+
+
+FIRST = ([1e3, 1e5], [4.0, 2.0], 0.0, 1e7)
+SECOND = ([1e4, 1e6], [5.0, 3.0], 0.0, 1e9)
+
+
+@predict_loss.stage("two runs", points=1.5)
+def test_a_power_law_through_two_runs(student, rng):
+    for case in one_changed(FIRST, SECOND):
+        ask_loss(student, case, POWER)
+    ask_loss(student, ([1e12, 1e14], [3.0, 2.0], 0.0, 1e13), POWER)
+    ask_loss(student, ([1e14, 1e12], [2.0, 3.0], 0.0, 1e10), POWER)
+    for _ in range(4):
+        ask_loss(student, runs(rng, 2, 0.0, 0.1), POWER)
+
+
+@predict_loss.stage("irreducible loss", points=1.5)
+def test_the_irreducible_loss_is_taken_off_and_added_again(student, rng):
+    cause = (
+        "Subtract the irreducible loss from every loss before the logarithm, and add it to the"
+        " prediction."
+    )
+    ask_loss(student, ([10.0, 1000.0], [5.0, 2.0], 1.0, 1e4), cause)
+    for irreducible in (0.5, 1.0, 1.7, 3.0):
+        ask_loss(student, runs(rng, 2, irreducible, 0.1), cause)
+
+
+@predict_loss.stage("least squares", points=2)
+def test_all_runs_decide(student, rng):
+    cause = (
+        "With more than two runs take the least-squares line: the slope is the covariance over the"
+        " variance of log FLOPs, and the line passes through both means."
+    )
+    ask_loss(student, ([10.0, 100.0, 1000.0], [5.0, 3.0, 2.0], 1.0, 1e4), cause)
+    ask_loss(student, ([1e12, 1e13, 1e16], [4.0, 3.9, 1.9], 1.5, 1e18), cause)
+    ask_loss(student, ([1e16, 1e12, 1e13], [1.9, 4.0, 3.9], 1.5, 1e18), cause)
+    ask_loss(student, ([1e12, 1e12, 1e13], [4.0, 3.8, 3.0], 1.5, 1e14), cause)
+    for number in (3, 4, 9, 20):
+        ask_loss(student, runs(rng, number, 1.2, 0.3), cause)
+    keys = set(expect(student.predict_loss(*FIRST)).is_a(dict))
+    expect(keys == {"exponent", "loss"}).is_true(
+        cause="The dictionary has the two keys that the statement names, and no other."
+    )

@@ -1,6 +1,10 @@
 """Differently written correct solutions of chapter 17, part 1."""
 
+import math
 from math import prod
+
+import numpy as np
+import torch
 
 from autograder.checks.mistakes.registry import alternative
 
@@ -30,3 +34,22 @@ def _(V, C, F, layers, H, K, batch, T, steps):
     found["matrix_flops"] = (forward + 2 * forward) * steps
     found["attention_flops"] = (scores + scores) * 3 * layers * steps
     return found
+
+
+@alternative("17.predict_loss", "polyfit")
+def _(flops, losses, irreducible, target):
+    line = np.polyfit(np.log(flops), np.log(np.subtract(losses, irreducible)), 1)
+    loss = irreducible + np.exp(np.polyval(line, np.log(target)))
+    return {"exponent": -float(line[0]), "loss": float(loss)}
+
+
+@alternative("17.predict_loss", "lstsq-in-base-2")
+def _(flops, losses, irreducible, target):
+    x = torch.tensor(flops, dtype=torch.float64).log2()
+    y = (torch.tensor(losses, dtype=torch.float64) - irreducible).log2()
+    rows = torch.stack([x, torch.ones_like(x)], 1)
+    slope, intercept = torch.linalg.lstsq(rows, y[:, None]).solution.flatten().tolist()
+    return {
+        "exponent": -slope,
+        "loss": irreducible + 2 ** (slope * math.log2(target) + intercept),
+    }
