@@ -17,13 +17,15 @@
 # In this notebook you write what surrounds a model's training: its plan, its data, its reward, its score and its export.
 # At the end your functions describe, score and export a model of the capstone's shape, and `transformers` loads it.
 #
-# There are 6 exercises and 33 points. Plan about 98 minutes, in as many sittings as you like.
+# There are 8 exercises and 43 points. Plan about 148 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
 # | Plan the run | 1 to 2 | 30 | 11 |
 # | The data | 3 to 4 | 40 | 12 |
 # | Reward and score | 5 to 6 | 28 | 10 |
+# | Export | 7 | 20 | 6 |
+# | In your own words | 8 | 30 | 4 |
 #
 # **How it works.**
 # 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
@@ -208,7 +210,7 @@ for name, sizes in {"the capstone": (1024, 128, 344, 4, 4, 2, 16, 128, 2400), "a
 # </details>
 # <details><summary>Fine print</summary>
 #
-# There are 2 to 20 runs, of $10$ to $10^{24}$ FLOPs, not all with the same number; $E$ is from 0 to 3, and every loss is above it by at least 0.01.
+# There are 2 to 20 runs, of $10$ to $10^{24}$ FLOPs, not all with the same number; the target is from 1 to $10^{27}$; $E$ is from 0 to 3, and every loss is above it by at least 0.01.
 #
 # </details>
 
@@ -559,3 +561,156 @@ for right, asked in ((9, 10), (90, 100), (900, 1000), (12, 12), (300, 300)):
     found = attempt(wilson_interval, right, asked, 1.96)
     if found is not None:
         print(f"{right:>4} of {asked:<5} {right / asked:.2f}, between {found[0]:.3f} and {found[1]:.3f}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-export", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 4. Export
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "export_config-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7. Export for transformers
+#
+# **Why.** An exported model is a file of tensors and a `config.json`. A wrong key raises no error: `transformers` and vLLM take a default, leave a tensor random, and the model answers nonsense.
+#
+# **Difficulty** 3 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Wolf et al. (2020), section 3; Touvron et al. (2023), section 2.2
+#
+# A folder that `transformers` loads as a LLaMA has a `config.json` with these keys. On the right is the value; names in code are keys of `sizes`.
+#
+# | key | value |
+# | --- | --- |
+# | `vocab_size`, `hidden_size`, `intermediate_size`, `max_position_embeddings`, `rope_theta`, `rms_norm_eps`, `tie_word_embeddings` | the same keys of `sizes` |
+# | `num_hidden_layers` | `num_layers` |
+# | `num_attention_heads` | `num_heads` |
+# | `num_key_value_heads` | `num_kv_heads` |
+# | `eos_token_id` | `end_id` |
+# | `model_type`, `architectures` | `"llama"`, `["LlamaForCausalLM"]` |
+# | `hidden_act`, `torch_dtype` | `"silu"`, `"float32"` |
+# | `attention_bias`, `mlp_bias` | `False`, `False` |
+# | `bos_token_id` | `None` |
+#
+# With hidden size $C$, intermediate size $F$ and heads of dimension $D = C/H$, its tensors are, for layers $i = 0, 1, \dots$,
+#
+# | name | shape |
+# | --- | --- |
+# | `model.embed_tokens.weight`, and `lm_head.weight` if it is not tied | $(V, C)$ |
+# | `model.layers.i.self_attn.` + `q_proj`, `o_proj` + `.weight` | $(C, C)$ |
+# | `model.layers.i.self_attn.` + `k_proj`, `v_proj` + `.weight` | $K$ heads of dimension $D$: work out the shape |
+# | `model.layers.i.mlp.` + `gate_proj`, `up_proj`, `down_proj` + `.weight` | SwiGLU from $C$ to $F$ and back: work out the shapes |
+# | `model.layers.i.` + `input_layernorm`, `post_attention_layernorm` + `.weight` | one weight per dimension |
+# | `model.norm.weight` | the same |
+#
+# A linear layer computes $y = x W^\top$, so its weight is (outputs, inputs).
+#
+# Write `export_config(sizes)`. `sizes` is a dictionary with the eleven keys named in the first table's second column and first row. It returns a dictionary with two keys: `"config"`, the dictionary of the first table, and `"tensors"`, a dictionary from each name to its shape, a tuple of ints.
+#
+# **By hand.** $V$ = 10, $C$ = 4, $F$ = 5, one layer, $H$ = 2, $K$ = 1, tied: $D$ = 2, so `k_proj` and `v_proj` are **(2, 4)**, `gate_proj` **(5, 4)** and `down_proj` **(4, 5)**. There are 9 tensors in the layer, an embedding and a norm: **11**; untied it would be 12.
+#
+# **Rules**
+# 1. A tied model has no `lm_head.weight`: its output layer is the embedding.
+# 2. `"config"` has exactly the keys of the table, with values of the right type, so that `json.dumps` can write it.
+# 3. Layers are numbered from 0.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which of these tensors would have another shape if every query head had keys of its own?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Build the config as one dictionary: seven values are copied, four are renamed, seven are constants. For the tensors loop over the layers, and add the embedding, the last norm and perhaps the output layer.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# A label for each drawer of a cabinet, and its size:
+#
+# ```python
+# def labels(floors, width, depth, lid):
+#     found = {f"floor.{floor}.{side}": (width, depth) for floor in range(floors) for side in ("left", "right")}
+#     return found | ({"lid": (width,)} if lid else {})
+# ```
+#
+# `labels(2, 3, 4, True)` has five entries.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# Sizes are ints from 1 to 200,000, with at most 100 layers; $C$ is a multiple of $H$, and $H$ of $K$. `rope_theta` and `rms_norm_eps` are floats, `tie_word_embeddings` is a bool. Entries may come in any order.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "export_config", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def export_config(sizes: dict) -> dict[str, dict]:
+    """The config.json of a LLaMA, and its tensors' names with their shapes."""
+    ### BEGIN SOLUTION
+    V, C, F = sizes["vocab_size"], sizes["hidden_size"], sizes["intermediate_size"]
+    narrow = sizes["num_kv_heads"] * (C // sizes["num_heads"])
+    copied = ("vocab_size", "hidden_size", "intermediate_size", "max_position_embeddings", "rope_theta", "rms_norm_eps", "tie_word_embeddings")
+    config = {key: sizes[key] for key in copied} | {
+        "num_hidden_layers": sizes["num_layers"], "num_attention_heads": sizes["num_heads"], "num_key_value_heads": sizes["num_kv_heads"], "eos_token_id": sizes["end_id"],
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_act": "silu", "torch_dtype": "float32",
+        "attention_bias": False, "mlp_bias": False, "bos_token_id": None,
+    }
+    layer = {
+        "self_attn.q_proj": (C, C), "self_attn.k_proj": (narrow, C), "self_attn.v_proj": (narrow, C), "self_attn.o_proj": (C, C),
+        "mlp.gate_proj": (F, C), "mlp.up_proj": (F, C), "mlp.down_proj": (C, F), "input_layernorm": (C,), "post_attention_layernorm": (C,),
+    }
+    tensors = {"model.embed_tokens.weight": (V, C), "model.norm.weight": (C,)}
+    if not sizes["tie_word_embeddings"]:
+        tensors["lm_head.weight"] = (V, C)
+    for i in range(sizes["num_layers"]):
+        tensors |= {f"model.layers.{i}.{name}.weight": shape for name, shape in layer.items()}
+    return {"config": config, "tensors": tensors}
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "export_config-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(export_config)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "export_config-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The capstone's model. Your `plan` must find as many parameters as your tensors have entries.
+
+# %% nbgrader={"grade": false, "grade_id": "look-export_config", "locked": true, "schema_version": 3, "solution": false, "task": false}
+capstone = {"vocab_size": 1024, "hidden_size": 128, "intermediate_size": 344, "num_layers": 4, "num_heads": 4, "num_kv_heads": 2, "max_position_embeddings": 256, "rope_theta": 10000.0, "rms_norm_eps": 1e-5, "tie_word_embeddings": True, "end_id": 1}
+found = attempt(export_config, capstone)
+if found is not None:
+    print(f"{len(found['tensors'])} tensors with {sum(math.prod(shape) for shape in found['tensors'].values()):,} entries; {len(found['config'])} keys of config.json")
+planned = attempt(plan, 1024, 128, 344, 4, 4, 2, 16, 128, 2400)
+if planned is not None:
+    print(f"planned: {planned['parameters']:,}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-own_words", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 5. In your own words
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "one_change-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. One change
+#
+# **Why.** Anybody can run a pipeline. Whoever can predict what a change does, and says honestly when the prediction was wrong, understands it.
+#
+# **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 4, graded by a person · **Paper** Lipton and Steinhardt (2019), section 3.1
+#
+# Change **one** setting of the capstone, such as the replay, the steps of a stage, the reward, the conversations in tuning or the KV heads. Write down a prediction, then run `course capstone` with and without the change, or only the stages after it. In about 150 words: the change and your prediction, as a number for a score of the report card; why; both results; what you conclude.
+#
+# {{rubric}}
+#
+# Short is fine. Correct and concrete beats long.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Read the report card first. Which score depends on the stage that you change, and which one should not move at all?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# One sentence each: the change; the predicted number; the mechanism; both scores with their intervals, and what you kept the same; whether they differ, and whether you were right.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# *I baked with half the yeast. I predicted 4 cm instead of 8, since gas makes the height and half the yeast makes half the gas in the same hour. Same flour, oven and hour: 8.1 and 6.9 cm, two loaves each, all within half a centimetre. It fell less than I said. Perhaps the hour was long enough for half the yeast. A third loaf after half an hour would tell.*
+#
+# </details>
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "one_change", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# {{samples}}
+# ### END SOLUTION

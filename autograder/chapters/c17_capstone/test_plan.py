@@ -176,6 +176,7 @@ def test_a_power_law_through_two_runs(student, rng):
     for case in one_changed(FIRST, SECOND):
         ask_loss(student, case, POWER)
     ask_loss(student, ([1e12, 1e14], [3.0, 2.0], 0.0, 1e13), POWER)
+    ask_loss(student, ([10.0, 1000.0], [4.0, 2.0], 0.0, 2.0), POWER)
     ask_loss(student, ([1e14, 1e12], [2.0, 3.0], 0.0, 1e10), POWER)
     for _ in range(4):
         ask_loss(student, runs(rng, 2, 0.0, 0.1), POWER)
@@ -187,7 +188,9 @@ def test_the_irreducible_loss_is_taken_off_and_added_again(student, rng):
         "Subtract the irreducible loss from every loss before the logarithm, and add it to the"
         " prediction."
     )
-    ask_loss(student, ([10.0, 1000.0], [5.0, 2.0], 1.0, 1e4), cause)
+    other = ([20.0, 500.0], [6.0, 3.0], 0.5, 1e5)
+    for case in one_changed(([10.0, 1000.0], [5.0, 2.0], 1.0, 1e4), other):
+        ask_loss(student, case, cause)
     for irreducible in (0.5, 1.0, 1.7, 3.0):
         ask_loss(student, runs(rng, 2, irreducible, 0.1), cause)
 
