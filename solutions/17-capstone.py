@@ -26,6 +26,7 @@
 # | Reward and score | 5 to 6 | 28 | 10 |
 # | Export | 7 | 20 | 6 |
 # | In your own words | 8 | 30 | 4 |
+# | Your code runs the real thing | nothing to write | 2 | 0 |
 #
 # **How it works.**
 # 1. Read the statement, write the function in the cell below it, and run the check under that cell as often as you like.
@@ -714,3 +715,101 @@ if planned is not None:
 # ### BEGIN SOLUTION
 # {{samples}}
 # ### END SOLUTION
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-real", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Your code runs the real thing
+#
+# Nothing to write here. Run the cells; they take about half a minute.
+#
+# A LLaMA of the capstone's shape is made with the course's layers. Your `plan` says how many parameters it has and what a training step costs; next to it is what a counter measures. Your `export_config` then decides what is written to a folder, and `transformers` loads that folder. Last, your `held_out` splits the capstone's own questions, next to a split that hashes the questions as they are typed.
+
+# %% nbgrader={"grade": false, "grade_id": "real-model", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import json
+import tempfile
+from pathlib import Path
+
+from course.demo import ready
+from reference_impl.measure.flops import count_flops, count_parameters
+from reference_impl.models.llama import Llama, LlamaConfig
+from reference_impl.weights.pretrained import hugging_face_state
+from reference_impl.weights.safetensors_files import write_weights
+
+SIZES = {"vocab_size": 1024, "hidden_size": 128, "intermediate_size": 344, "num_layers": 4, "num_heads": 4, "num_kv_heads": 2, "max_position_embeddings": 256, "rope_theta": 10000.0, "rms_norm_eps": 1e-5, "tie_word_embeddings": True}
+
+
+def new_model() -> Llama:
+    """The capstone's model with random parameters, norms and embeddings too."""
+    torch.manual_seed(17)
+    model = Llama(LlamaConfig(**SIZES)).eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter.data, std=0.2)
+    return model
+
+
+def step_flops(model: Llama, batch: int, tokens: int) -> int:
+    """What torch's counter sees in one training step."""
+    ids = torch.randint(SIZES["vocab_size"], (batch, tokens))
+    return count_flops(lambda: model(ids).sum().backward())
+
+
+@torch.no_grad()
+def loaded_difference(model: Llama, config: dict, names: dict) -> float:
+    """The largest difference of the logits after transformers has loaded what was exported."""
+    from transformers import AutoModelForCausalLM
+
+    state = hugging_face_state(model)
+    wrong = [name for name, shape in names.items() if name not in state or tuple(state[name].shape) != shape]
+    assert not wrong, f"the model has no such tensors: {wrong}"
+    with tempfile.TemporaryDirectory() as folder:
+        write_weights(Path(folder), {name: state[name] for name in names})
+        Path(folder, "config.json").write_text(json.dumps(config))
+        theirs = AutoModelForCausalLM.from_pretrained(folder).eval()
+    ids = torch.arange(96)[None] * 7 % SIZES["vocab_size"]
+    return (theirs(ids).logits - model(ids)).abs().max().item()
+
+# %% nbgrader={"grade": false, "grade_id": "real-model-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(plan, export_config):
+    model, planned = new_model(), plan(1024, 128, 344, 4, 4, 2, 16, 128, 1)
+    flops = planned["matrix_flops"] + planned["attention_flops"]
+    print(f"parameters: planned {planned['parameters']:,}, in the model {count_parameters(model):,}")
+    print(f"a step of 16 sequences of 128 tokens: planned {flops / 1e9:.3f} GFLOPs, counted {step_flops(model, 16, 128) / 1e9:.3f}")
+    written = export_config(SIZES | {"end_id": 1})
+    print(f"transformers loads your export; its logits differ by at most {loaded_difference(model, written['config'], written['tensors']):.1e}")
+    print(f"with rope_theta 500,000 in config.json it loads as well, and they differ by {loaded_difference(model, written['config'] | {'rope_theta': 500000.0}, written['tensors']):.1f}")
+
+# %% nbgrader={"grade": false, "grade_id": "real-questions", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def leaks(train: list[str], test: list[str]) -> int:
+    """How many test questions have the same words as a training question."""
+    words = lambda question: " ".join(sorted(re.findall("[a-z0-9]+", question.lower())))
+    known = set(map(words, train))
+    return sum(words(question) in known for question in test)
+
+
+def typed(question: str) -> list[str]:
+    """A question as four people type it."""
+    return [question, question.lower(), question.rstrip(".?!"), question.upper()]
+
+
+def as_typed(questions: list[str], every: int) -> tuple[list[str], list[str]]:
+    """The rival: a split by the hash of the question as it is."""
+    held = [hashlib.sha256(question.encode()).digest()[0] % every == 0 for question in questions]
+    return [one for one, flag in zip(questions, held) if not flag], [one for one, flag in zip(questions, held) if flag]
+
+# %% nbgrader={"grade": false, "grade_id": "real-questions-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+if ready(held_out, wilson_interval):
+    from course.capstone.tasks import topics
+
+    questions = [form for topic in topics() for question in topic.own for form in typed(question)]
+    for name, split in (("yours", held_out), ("as typed", as_typed)):
+        parts = [split(questions[start : start + 300], 8) for start in range(0, len(questions), 300)]
+        train, test = ([one for part in parts for one in part[place]] for place in (0, 1))
+        low, high = wilson_interval(leaks(train, test), len(test), 1.96)
+        print(f"{name:<9} {len(train)} to train on, {len(test)} held out, {leaks(train, test)} of them leaked: between {low:.0%} and {high:.0%}")
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# The counter sees more than the plan: fused attention computes the scores again in its backward pass, so attention costs 3.5 times its forward pass there instead of 3. The parameters agree exactly.
+#
+# `transformers` computes the same logits up to rounding. With a wrong `rope_theta` it loads without a warning, and the logits are different ones: an export is tested by comparing numbers, not by loading it.
+#
+# The split by the questions as typed leaks every question that it holds out. A score on them would have measured memory.
