@@ -645,8 +645,7 @@ def export_config(sizes: dict) -> dict[str, dict]:
     ### BEGIN SOLUTION
     V, C, F = sizes["vocab_size"], sizes["hidden_size"], sizes["intermediate_size"]
     narrow = sizes["num_kv_heads"] * (C // sizes["num_heads"])
-    copied = ("vocab_size", "hidden_size", "intermediate_size", "max_position_embeddings", "rope_theta", "rms_norm_eps", "tie_word_embeddings")
-    config = {key: sizes[key] for key in copied} | {
+    config = {key: value for key, value in sizes.items() if not key.startswith("num_") and key != "end_id"} | {
         "num_hidden_layers": sizes["num_layers"], "num_attention_heads": sizes["num_heads"], "num_key_value_heads": sizes["num_kv_heads"], "eos_token_id": sizes["end_id"],
         "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_act": "silu", "torch_dtype": "float32",
         "attention_bias": False, "mlp_bias": False, "bos_token_id": None,

@@ -1,5 +1,5 @@
-"""What is particular to chapter 17's exercises: cards, transformers, counters and statsmodels'
-formula as rivals, the real thing.
+"""What is particular to chapter 17's exercises: cards, transformers, counters and the capstone's
+own functions as rivals, the real thing.
 """
 
 import json

@@ -7,6 +7,9 @@ NORMAL_FORM = "a text is compared with plain digits, which have one form only"
 CENTRED = "the other factor adds up to zero, so a constant here changes nothing"
 
 EQUIVALENT = {
+    "17.export_config": {
+        "export_config works for up to 100 of anything": "`sizes` always has eleven keys",
+    },
     "17.sum_reward": {
         "sum_reward drops spaces at the ends of the text": "spaces around a word never count",
         "sum_reward composes the text (NFC)": NORMAL_FORM,
