@@ -92,19 +92,19 @@ progress("17")                                 # follows your checks
 #
 # The run has `steps` steps of `batch` sequences of $T$ tokens. With $M$ matrix entries, output layer included, and $n = \text{batch} \cdot T \cdot \text{steps}$ tokens,
 #
-# $$ \text{matrix FLOPs} = 6 M n, \qquad \text{attention FLOPs} = 3 \cdot 4 D \cdot H \cdot \text{layers} \cdot T^2 \cdot \text{batch} \cdot \text{steps}. $$
+# $$ \text{matrix FLOPs} = 6 M n, \qquad \text{attention FLOPs} = 3.5 \cdot 4 D \cdot H \cdot \text{layers} \cdot T^2 \cdot \text{batch} \cdot \text{steps}. $$
 #
-# The 6 is 2 FLOPs per entry and token forward and 4 backward. A pair of tokens costs $2D$ for its score and $2D$ for its share of the weighted sum.
+# The 6 is 2 FLOPs per entry and token forward and 4 backward. A pair of tokens costs $2D$ for its score and $2D$ for its part of the weighted sum. Backward, it costs 2.5 times that: two gradients for each product, and the scores once more, because fused attention does not keep them.
 #
 # Write `plan(V, C, F, layers, H, K, batch, T, steps)`. It returns a dictionary of three ints: `"parameters"`, `"matrix_flops"` and `"attention_flops"`, the FLOPs for the whole run.
 #
-# **By hand.** $V = 10$, $C = 4$, $F = 5$, 2 layers, $H = 2$, $K = 1$; 7 steps of 3 sequences of 2 tokens. A block has 16 + 8 + 8 + 16 = 48 entries in attention, 60 in SwiGLU and 8 weights in norms, 116 together. *Parameters*: 40 + 2 · 116 + 4 = **276**. *Matrix FLOPs*: $M$ = 2 · 108 + 40 = 256 and $n$ = 42, so 6 · 256 · 42 = **64,512**. *Attention FLOPs*: 3 · 8 · 2 · 2 · 4 · 3 · 7 = **8,064**.
+# **By hand.** $V = 10$, $C = 4$, $F = 5$, 2 layers, $H = 2$, $K = 1$; 7 steps of 3 sequences of 2 tokens. A block has 16 + 8 + 8 + 16 = 48 entries in attention, 60 in SwiGLU and 8 weights in norms, 116 together. *Parameters*: 40 + 2 · 116 + 4 = **276**. *Matrix FLOPs*: $M$ = 2 · 108 + 40 = 256 and $n$ = 42, so 6 · 256 · 42 = **64,512**. *Attention FLOPs*: 3.5 · 8 · 2 · 2 · 4 · 3 · 7 = **9,408**.
 #
 # **Rules**
 # 1. Tied parameters are stored once, but the output layer's product is computed.
 # 2. Looking up an embedding, the norms and the softmax count as no FLOPs.
 # 3. Masked pairs count: most kernels for training compute them.
-# 4. Count in ints; floats lose digits of large numbers.
+# 4. Count in ints, 3.5 · 4 as 14; floats lose digits of large numbers.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -145,7 +145,7 @@ def plan(V: int, C: int, F: int, layers: int, H: int, K: int, batch: int, T: int
     return {
         "parameters": matrices + (2 * layers + 1) * C,
         "matrix_flops": 6 * matrices * batch * T * steps,
-        "attention_flops": 3 * 4 * D * H * layers * pairs,
+        "attention_flops": 14 * D * H * layers * pairs,
     }
     ### END SOLUTION
 
@@ -435,7 +435,7 @@ for replay in (0, 30, 60):
 # **Rules**
 # 1. Words are separated by spaces and newlines. Spaces before the end token do not matter.
 # 2. Only what precedes the **first** end token counts. Without an end token the reward is 0.0.
-# 3. The last word must be exactly `str(a + b)`, or that and one full stop: no sign, no leading zero, no other character.
+# 3. The last word must be exactly `str(a + b)`: no sign, no leading zero, no full stop, no other character.
 # 4. How the number was reached is not rewarded, and neither is a number that is nearly right.
 #
 # <details><summary>Hint 1: a nudge</summary>
@@ -445,7 +445,7 @@ for replay in (0, 30, 60):
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
 #
-# Cut the answer at the first end token; if there is none, return 0.0. Split what is left at white space. If there is a last word, drop one full stop at its end, and compare it as a text with `str(a + b)`.
+# Cut the answer at the first end token; if there is none, return 0.0. Split what is left at white space. If there is a last word, compare it as a text with `str(a + b)`.
 #
 # </details>
 # <details><summary>Hint 3: a similar problem, solved</summary>
@@ -476,7 +476,7 @@ def sum_reward(question: str, answer: str) -> float:
     words = said.split()
     if not end or not words:
         return 0.0
-    return float(words[-1].removesuffix(".") == str(a + b))
+    return float(words[-1] == str(a + b))
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "sum_reward-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
@@ -772,7 +772,7 @@ if ready(plan, export_config):
     model, planned = new_model(), plan(1024, 128, 344, 4, 4, 2, 16, 128, 1)
     flops = planned["matrix_flops"] + planned["attention_flops"]
     print(f"parameters: planned {planned['parameters']:,}, in the model {count_parameters(model):,}")
-    print(f"a step of 16 sequences of 128 tokens: planned {flops / 1e9:.3f} GFLOPs, counted {step_flops(model, 16, 128) / 1e9:.3f}")
+    print(f"a step of 16 sequences of 128 tokens: planned {flops:,} FLOPs, counted {step_flops(model, 16, 128):,}")
     written = export_config(SIZES | {"end_id": 1})
     print(f"transformers loads your export; its logits differ by at most {loaded_difference(model, written['config'], written['tensors']):.1e}")
     print(f"with rope_theta 500,000 in config.json it loads as well, and they differ by {loaded_difference(model, written['config'] | {'rope_theta': 500000.0}, written['tensors']):.1f}")
@@ -807,7 +807,7 @@ if ready(held_out, wilson_interval):
         print(f"{name:<9} {len(train)} to train on, {len(test)} held out, {leaks(train, test)} of them leaked: between {low:.0%} and {high:.0%}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "real-end", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# The counter sees more than the plan: fused attention computes the scores again in its backward pass, so attention costs 3.5 times its forward pass there instead of 3. The parameters agree exactly.
+# Parameters and FLOPs agree to the last digit. A plan that disagrees with a counter has found a mistake in one of the two.
 #
 # `transformers` computes the same logits up to rounding. With a wrong `rope_theta` it loads without a warning, and the logits are different ones: an export is tested by comparing numbers, not by loading it.
 #

@@ -27,14 +27,14 @@ def _rewarded(question, said, word=None):
     """The reward for a text that is cut already."""
     if said is None:
         return 0.0
-    return float((word or _last_word)(said).removesuffix(".") == str(_sum(question)))
+    return float((word or _last_word)(said) == str(_sum(question)))
 
 
 @mistake(
     REWARD,
     "sum-anywhere",
     caught_by="final number",
-    loses=2.5,
+    loses=1.5,
     misconception=(
         "You reward the sum anywhere in the answer. A model that lists several numbers collects"
         " this reward."
@@ -73,7 +73,7 @@ def _(question, answer):
 )
 def _(question, answer):
     said = _before_end(answer)
-    return float(said is not None and said.strip().removesuffix(".").endswith(str(_sum(question))))
+    return float(said is not None and said.strip().endswith(str(_sum(question))))
 
 
 @mistake(
@@ -189,7 +189,7 @@ def _(question, answer):
 def _(question, answer):
     said = _before_end(answer)
     try:
-        return float(said is not None and int(_last_word(said).removesuffix(".")) == _sum(question))
+        return float(said is not None and int(_last_word(said)) == _sum(question))
     except ValueError:
         return 0.0
 
@@ -225,7 +225,7 @@ def _(question, answer):
 def _(question, answer):
     said = _before_end(answer)
     try:
-        word = _last_word(said or "").removesuffix(".")
+        word = _last_word(said or "")
         return float(eval(word, {"__builtins__": {}}) == _sum(question))  # noqa: S307
     except Exception:
         return 0.0
@@ -243,20 +243,19 @@ def _(question, answer):
 )
 def _(question, answer):
     said = _before_end(answer)
-    word = _last_word(said or "").removesuffix(".")
+    word = _last_word(said or "")
     return float(word.isdigit() and int(word) == _sum(question))
 
 
 @mistake(
     REWARD,
-    "no-full-stop",
+    "full-stop-stripped",
     caught_by="digits only",
     loses=1,
-    misconception="You reject a full stop after the number. One is allowed.",
+    misconception="You strip a full stop after the number. The last word must be the digits alone.",
 )
 def _(question, answer):
-    said = _before_end(answer)
-    return float(said is not None and _last_word(said) == str(_sum(question)))
+    return _rewarded(question, _before_end(answer), lambda said: _last_word(said).removesuffix("."))
 
 
 @mistake(
@@ -265,23 +264,12 @@ def _(question, answer):
     caught_by="digits only",
     loses=1,
     misconception=(
-        "You strip all punctuation from the last word, so =132 and 132! count. Only one full stop"
-        " after the number may go."
+        "You strip all punctuation from the last word, so =132 and 132! count. No sign"
+        " belongs to a number."
     ),
 )
 def _(question, answer):
     return _rewarded(question, _before_end(answer), lambda said: _last_word(said).strip(".,!=()+-"))
-
-
-@mistake(
-    REWARD,
-    "all-full-stops-stripped",
-    caught_by="digits only",
-    loses=1,
-    misconception="You strip every full stop after the number. Only one is allowed.",
-)
-def _(question, answer):
-    return _rewarded(question, _before_end(answer), lambda said: _last_word(said).rstrip("."))
 
 
 @mistake(
@@ -296,7 +284,7 @@ def _(question, answer):
 )
 def _(question, answer):
     said = _before_end(answer)
-    return float(_last_word(said or "").removesuffix(".").isdigit())
+    return float(_last_word(said or "").isdigit())
 
 
 @mistake(
@@ -310,7 +298,7 @@ def _(question, answer):
     said = _before_end(answer)
     return max(
         _rewarded(question, said),
-        0.1 * _last_word(said or "").removesuffix(".").isdigit(),
+        0.1 * _last_word(said or "").isdigit(),
     )
 
 

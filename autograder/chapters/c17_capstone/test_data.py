@@ -14,7 +14,7 @@ held_out = exercise(
     "17.held_out",
     function="held_out",
     points=6,
-    see="17-capstone/teach",
+    see="17-capstone/teach#which-questions-are-held-out",
     withhold=OURS | LIBRARIES,
 )
 
@@ -143,7 +143,7 @@ training_mix = exercise(
     "17.training_mix",
     function="training_mix",
     points=6,
-    see="17-capstone/teach",
+    see="17-capstone/teach#replay",
     withhold=OURS | LIBRARIES,
 )
 

@@ -8,7 +8,7 @@ export_config = exercise(
     "17.export_config",
     function="export_config",
     points=6,
-    see="17-capstone/serve",
+    see="17-capstone/serve#export",
     withhold=OURS | LIBRARIES,
 )
 
@@ -167,7 +167,7 @@ def test_every_tensor_has_its_shape(student, rng):
 short_answer(
     "17.one_change",
     points=4,
-    see="17-capstone/serve",
+    see="17-capstone/serve#the-report-card",
     rubric={
         "prediction": (
             1,

@@ -13,7 +13,7 @@ plan = exercise(
     "17.plan",
     function="plan",
     points=6,
-    see="17-capstone/plan",
+    see="17-capstone/plan#flops",
     withhold=OURS | LIBRARIES,
 )
 
@@ -52,7 +52,8 @@ def planned(
     return {
         "parameters": entries + layers * 2 * C + C,
         "matrix_flops": steps * (forward + 2 * forward),
-        "attention_flops": steps * 3 * (scores + scores),
+        # forward two products; backward four gradients, and the scores again
+        "attention_flops": steps * (2 * scores + 4 * scores + scores),
     }
 
 
@@ -116,8 +117,9 @@ def test_scores_and_weighted_sums_of_all_pairs(student, rng):
             student,
             "attention_flops",
             sizes,
-            "A sequence has T · T pairs, masked ones included. A pair costs 4 · C / H forward, in"
-            " each of the H query heads and each layer. Training costs three times as much.",
+            "A sequence has T · T pairs, masked ones included. A pair costs 4 · C / H forward in"
+            " each of"
+            " the H query heads and each layer, and 2.5 times that backward.",
         )
     expect(
         set(expect(student.plan(*HAND)).is_a(dict))
@@ -129,7 +131,7 @@ predict_loss = exercise(
     "17.predict_loss",
     function="predict_loss",
     points=5,
-    see="17-capstone/plan",
+    see="17-capstone/plan#the-loss-predicted",
     withhold=OURS | LIBRARIES,
 )
 

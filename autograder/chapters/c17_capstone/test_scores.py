@@ -12,7 +12,7 @@ sum_reward = exercise(
     "17.sum_reward",
     function="sum_reward",
     points=6,
-    see="17-capstone/reward",
+    see="17-capstone/reward#writing-a-reward-that-holds",
     withhold=OURS | LIBRARIES,
     allowed=dict.fromkeys(
         ("numpy.isin", "reference_impl.tokenizers.patches.patch_starts"),
@@ -98,28 +98,28 @@ def test_an_answer_ends_at_the_first_end_token(student, rng):
 @sum_reward.stage("digits only", points=1)
 def test_the_last_word_is_written_in_plain_digits(student, rng):
     cause = (
-        "The last word must be exactly the sum's digits, as Python writes the int. One full stop"
-        " may follow; no other character may be in the word."
+        "The last word must be exactly the sum's digits, as Python writes the int. No other"
+        " character may be in the word."
     )
     for a, b in pairs(rng):
         right = str(a + b)
         arabic = right.translate({ord("0") + one: 0x660 + one for one in range(10)})
         words = [f"x{right}", f"{right}x", f"={right}", f"{a}+{b}", f"{a}+{b}={right}", arabic]
-        words += [f"+{right}", f"0{right}", f"{right}.0", f"{right}..", f".{right}", f"{right},"]
+        words += [f"+{right}", f"0{right}", f"{right}.0", f"{right}.", f".{right}", f"{right},"]
         words += [f"{right}!", f"({right})", f"{right[0]}_{right[1:]}", f"-{right}", "."]
         words.append(f"\ufeff{right}")
         for word in words:
             ask_reward(student, f"{a}+{b}", f"I say {word}{END}", 0.0, cause)
             ask_reward(student, f"{a}+{b}", f"{word}{END}", 0.0, cause)
-        ask_reward(student, f"{a}+{b}", f"I say {right}.{END}", 1.0, cause)
-        ask_reward(student, f"{a}+{b}", f"{right}. {END}", 1.0, cause)
+        ask_reward(student, f"{a}+{b}", f"I say {right}{END}", 1.0, cause)
+        ask_reward(student, f"{a}+{b}", f"{right} {END}", 1.0, cause)
 
 
 wilson_interval = exercise(
     "17.wilson_interval",
     function="wilson_interval",
     points=4,
-    see="17-capstone/serve",
+    see="17-capstone/serve#the-wilson-interval",
     withhold=OURS | LIBRARIES,
 )
 

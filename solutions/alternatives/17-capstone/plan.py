@@ -18,7 +18,7 @@ def _(V, C, F, layers, H, K, batch, T, steps):
     return {
         "parameters": matrices + vectors,
         "matrix_flops": 6 * matrices * (batch * T * steps),
-        "attention_flops": 12 * layers * batch * steps * T * T * H * D,
+        "attention_flops": 14 * layers * batch * steps * T * T * H * D,
     }
 
 
@@ -32,7 +32,7 @@ def _(V, C, F, layers, H, K, batch, T, steps):
     found = {"parameters": C * V + C}
     found["parameters"] += layers * (block + C + C)
     found["matrix_flops"] = (forward + 2 * forward) * steps
-    found["attention_flops"] = (scores + scores) * 3 * layers * steps
+    found["attention_flops"] = (scores + scores) * 7 // 2 * layers * steps
     return found
 
 

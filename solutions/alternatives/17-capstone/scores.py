@@ -13,7 +13,7 @@ def _(question, answer):
     a, b = question.split("+")
     wanted = re.escape(str(int(a) + int(b)))
     said = re.match(r"(.*?)<\|im_end\|>", answer, re.DOTALL)
-    return 1.0 if said and re.search(rf"(?:^|\s){wanted}\.?\s*$", said[1]) else 0.0
+    return 1.0 if said and re.search(rf"(?:^|\s){wanted}\s*$", said[1]) else 0.0
 
 
 @alternative("17.sum_reward", "word-by-word")
@@ -25,7 +25,7 @@ def _(question, answer):
     last = ""
     for word in answer[: answer.index("<|im_end|>")].replace("\n", " ").split(" "):
         last = word or last
-    return 1.0 if last in (f"{right}", f"{right}.") else 0.0
+    return 1.0 if last == f"{right}" else 0.0
 
 
 @alternative("17.wilson_interval", "roots-of-a-quadratic")
