@@ -684,7 +684,7 @@ if planned is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "one_change-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. One change
 #
-# **Why.** Anybody can run a pipeline. Whoever can predict what a change does, and says honestly when the prediction was wrong, understands it.
+# **Why.** Running a pipeline is easy. Predicting what a change does, and saying honestly when the prediction was wrong, is how research is done.
 #
 # **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 4, graded by a person · **Paper** Lipton and Steinhardt (2019), section 3.1
 #
