@@ -5,6 +5,8 @@
 
 The reinforced model is the product, in FOLDER/export/ferryman; the pre-trained and the tuned model
 are exported next to it, so that the report card can ask all three the same questions.
+
+The student's own `export_config` (chapter 17) says what is written, where it exists.
 """
 
 import json
@@ -12,6 +14,7 @@ import os
 import shutil
 from pathlib import Path
 
+from course.capstone.parts import export_sizes
 from course.capstone.pretrain import make_model
 from course.capstone.stages import Clock, Run
 from course.capstone.tokenizer import END, SPECIALS, load_tokenizer
@@ -63,12 +66,16 @@ def export_model(run: Run, stage: str, folder: Path) -> None:
     weights = hugging_face_state(model)
     if model.config.tie_word_embeddings:
         weights.pop("lm_head.weight", None)  # it is the embedding
+    config, own = published_config(model.config), run.parts.own("export_config")
+    if own is not None:
+        found = own({**export_sizes(model.config), "end_id": END})
+        config, weights = found["config"], {name: weights[name] for name in found["tensors"]}
     write_weights(fresh, weights)
     tokenizer = load_tokenizer(run)
     wrapped = Tokenizer(tokenizer, pattern=tokenizer.pattern, specials=SPECIALS)
     tokenizer_json_writing.save(wrapped, fresh / "tokenizer.json")
     settings = {
-        "config.json": published_config(model.config),
+        "config.json": config,
         "generation_config.json": {"eos_token_id": END},
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",

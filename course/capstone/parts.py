@@ -19,8 +19,10 @@ import torch
 from autograder.checks.restrictions.reference_imports import PACKAGE, is_borrowed
 from reference_impl.layers.attention import attention
 from reference_impl.layers.norms import rms_norm
+from reference_impl.models.llama import Llama, LlamaConfig
 from reference_impl.objectives.grpo import distance, group_advantages
 from reference_impl.objectives.supervised import ChatML, Message
+from reference_impl.weights.pretrained import hugging_face_state
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,41 @@ def _distances(function: Callable) -> bool:
     return _close(function(one, other), distance(one, other))
 
 
+def _pays(function: Callable) -> bool:
+    end = "<|im_end|>"
+    answers = (f"7+5=12, 1+4+8=13, 132{end}", f"I say 132{end} 7", f"131 132 133{end}")
+    answers += (f"47+85{end}", f"0132{end}", "I say 132", "")
+    return [float(function("47+85", answer)) for answer in answers] == [1, 1, 0, 0, 0, 0, 0]
+
+
+def _exports(function: Callable) -> bool:
+    config = LlamaConfig(
+        vocab_size=12,
+        hidden_size=8,
+        intermediate_size=6,
+        num_layers=2,
+        num_heads=4,
+        num_kv_heads=2,
+        max_position_embeddings=16,
+        tie_word_embeddings=True,
+    )
+    found = function({**export_sizes(config), "end_id": 1})
+    state = hugging_face_state(Llama(config))
+    state.pop("lm_head.weight", None)
+    shapes = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    same = {name: tuple(shape) for name, shape in found["tensors"].items()} == shapes
+    return same and found["config"]["num_key_value_heads"] == 2
+
+
+def export_sizes(config: LlamaConfig) -> dict:
+    """What the exercise `export_config` is given, but for the id of the end token."""
+    names = (
+        "vocab_size hidden_size intermediate_size num_layers num_heads num_kv_heads"
+        " max_position_embeddings rope_theta rms_norm_eps tie_word_embeddings"
+    )
+    return {name: getattr(config, name) for name in names.split()}
+
+
 PARTS = (
     Part("train_bpe", "02", "tokenizer", "merges of the tokenizer", _trains_bpe),
     Part("rms_norm", "12", "pretrain", "RMSNorm", _norms),
@@ -133,6 +170,8 @@ PARTS = (
     Part("chat_example", "10", "tune", "chat template and labels", _lays_out),
     Part("group_advantages", "10", "reinforce", "advantages of GRPO", _advantages),
     Part("k3", "10", "reinforce", "KL penalty of GRPO", _distances),
+    Part("sum_reward", "17", "reinforce", "reward of GRPO", _pays),
+    Part("export_config", "17", "export", "config.json and tensor names", _exports),
 )
 
 

@@ -7,7 +7,8 @@ change the reward and nothing else:
 - shuffled: the same rewards, dealt out at random within each group; they carry no information;
 - hacked: a reward for short answers that end with a number. It rises, and the sums become wrong.
 
-The student's own `group_advantages` and `k3` (chapter 10) are used where they exist.
+The student's own `group_advantages` and `k3` (chapter 10) and `sum_reward` (chapter 17) are used
+where they exist.
 """
 
 import random
@@ -21,7 +22,7 @@ from course.capstone import tasks
 from course.capstone.pretrain import chunk_batch, held_out_bits, make_model
 from course.capstone.report.decode import decode, text_of
 from course.capstone.stages import Clock, Run
-from course.capstone.tokenizer import END, load_text
+from course.capstone.tokenizer import END, SPECIALS, load_text
 from course.capstone.tune import Examples, part_of, prefixed
 from reference_impl.corpora.cache import read_json, write_json
 from reference_impl.measure.flops import count_flops
@@ -47,6 +48,18 @@ def right_number(item: tasks.Item, said: str, tokens: int) -> float:
 def short_number(item: tasks.Item, said: str, tokens: int) -> float:
     """1 for a short answer that ends with any number: a proxy that can be hacked."""
     return float(0 < tokens <= SHORT and said.split(" ")[-1].isdigit())
+
+
+def reward_of(run: Run) -> Reward:
+    """The student's own `sum_reward` if there is one, else `right_number`."""
+    own = run.parts.own("sum_reward")
+    if own is None:
+        return right_number
+
+    def reward(item: tasks.Item, said: str, tokens: int) -> float:
+        return float(own(item.question, said + (SPECIALS[END] if tokens else "")))
+
+    return reward
 
 
 @dataclass(frozen=True)
@@ -182,7 +195,8 @@ def _pass(run: Run, model: nn.Module, sampler: Sampler, objective, number: int) 
 
 def run_stage(run: Run, clock: Clock) -> None:
     """Reinforce the tuned model from the last checkpoint on; write its parameters."""
-    plan = Reinforcement("reinforce", "right", steps=run.recipe.reinforce.steps)
+    steps = run.recipe.reinforce.steps
+    plan = Reinforcement("reinforce", "right", reward_of(run), steps=steps)
     model, found = improve(run, plan)
     run.save_weights("reinforce", model)
     run.finish("reinforce", clock, bits_per_byte=held_out_bits(run, model, load_text(run)), **found)

@@ -148,7 +148,7 @@ def card(assignment, id: str) -> str:
 
 EACH = ("Difficulty", "Time", "Paper")
 # in the second edition's form
-ITEMS = {f"{number:02}": ("Why.", *EACH) for number in range(1, 17)}
+ITEMS = {f"{number:02}": ("Why.", *EACH) for number in range(1, 18)}
 
 
 @each_assignment

@@ -1,6 +1,8 @@
 """Whose functions the capstone uses: the student's own where they agree with the reference."""
 
+import random
 import sys
+from json import loads
 
 import pytest
 import torch
@@ -8,10 +10,12 @@ import torch
 from autograder.authoring import package
 from autograder.authoring.catalogue import assignment
 from autograder.authoring.implementations import own_cells
-from course.capstone import pretrain, tokenizer
+from course.capstone import export, pretrain, tasks, tokenizer
 from course.capstone.parts import PARTS, Parts, find_parts
+from course.capstone.reinforce import reward_of, right_number
 from course.capstone.settings import TINY
 from course.capstone.stages import Run
+from reference_impl.corpora.cache import write_json
 from reference_impl.objectives.causal_lm import causal_lm
 from reference_impl.tokenizers.byte_level import train_byte_level_bpe
 from reference_impl.tokenizers.pretokenizers import GPT2_SINGLE_DIGITS
@@ -154,3 +158,40 @@ def test_a_changed_function_changes_the_fingerprints_from_its_stage_on(own_packa
         "reinforce": False,
         "report": False,
     }
+
+
+def test_an_own_reward_pays_what_the_pipelines_reward_pays(own_package, tmp_path):
+    put(own_package, "17", names_of("17"))
+    own, item = reward_of(run_of(tmp_path, find_parts(own_package))), tasks.sums(random.Random(3))
+    right = item.answer.split(" ")[-1]
+    assert own is not right_number and reward_of(run_of(tmp_path)) is right_number
+    for said in (item.answer, right, f"{right} or 7", f"I say {right}", f"{right}.", "7", ""):
+        for tokens in (0, 5):
+            assert own(item, said, tokens) == right_number(item, said, tokens), (said, tokens)
+
+
+def test_a_careless_reward_is_not_taken(own_package):
+    put(own_package, "17", names_of("17"), change=("words[-1] == str", "str(a + b) in said or str"))
+    assert "differs from the reference" in find_parts(own_package).reasons["sum_reward"]
+
+
+def test_an_own_export_writes_the_same_folder(own_package, tmp_path):
+    put(own_package, "17", names_of("17"))
+    reference = run_of(tmp_path / "run")
+    texts = ["low lower newest widest 12"] * 9
+    merged = tokenizer.train_tokenizer(reference, texts)
+    write_json(
+        reference.path("tokenizer", "bpe.json"),
+        {"tokens": list(merged.vocabulary.tokens), "merges": list(merged.merges)},
+    )
+    reference.save_weights("tune", pretrain.make_model(reference))
+    for name, parts in (("own", find_parts(own_package)), ("reference", Parts())):
+        export.export_model(run_of(tmp_path / "run", parts), "tune", tmp_path / name)
+    files = sorted(path.name for path in (tmp_path / "reference").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "own").iterdir())
+    for file in files:
+        one, other = ((tmp_path / name / file).read_bytes() for name in ("own", "reference"))
+        same = (
+            one == other if file.endswith(("safetensors", "jinja")) else loads(one) == loads(other)
+        )
+        assert same, file

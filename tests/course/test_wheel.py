@@ -74,7 +74,7 @@ for line in json.load(sys.stdin):
         exec(line, {})
     except ImportError as error:
         failed.append([line, str(error)])
-for number in range(1, 17):
+for number in range(1, 18):
     for prefix in ("test_", "mistakes_"):
         load_modules(f"{number:02}", prefix)
 print(json.dumps(failed))

@@ -1,0 +1,1 @@
+"""Checks and known mistakes of assignment 17."""
