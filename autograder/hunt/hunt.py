@@ -106,7 +106,7 @@ def ready(exercise: Exercise, student: Student, source: str) -> Ready | str:
 
 
 def _not_passed(runs: Sequence) -> str:
-    """Why the checks are not all passed, or ""; a failed check comes before one that was stopped."""
+    """Why the checks are not all passed, or ""; a failed check comes before a stopped one."""
     stopped = ""
     for run in runs:
         if run.result.status == Status.FAULT:
