@@ -79,6 +79,12 @@ def read_board(path: Path) -> list[Submitted]:
 def add(path: Path, new: Submitted) -> list[Submitted]:
     """Append a run to the file, which is written whole. Returns all runs."""
     runs = [*read_board(path), new]
+    write_board(path, runs)
+    return runs
+
+
+def write_board(path: Path, runs: Iterable[Submitted]) -> None:
+    """Write the leaderboard's file whole. Raises MachineError where that cannot be done."""
     lines = [
         {
             "name": one.name,
@@ -91,7 +97,6 @@ def add(path: Path, new: Submitted) -> list[Submitted]:
         for one in runs
     ]
     write_whole(path, json.dumps({"schema": SCHEMA, "runs": lines}, indent=1))
-    return runs
 
 
 def standings(runs: Iterable[Submitted], group: tuple[str, str]) -> list[Standing]:
