@@ -83,6 +83,14 @@ def add(path: Path, new: Submitted) -> list[Submitted]:
     return runs
 
 
+def check_board(path: Path) -> None:
+    """Raise CourseError for a file that is no leaderboard or that cannot be written."""
+    is_new = not path.exists()
+    write_board(path, read_board(path))
+    if is_new:  # it comes with the first valid entry
+        path.unlink()
+
+
 def write_board(path: Path, runs: Iterable[Submitted]) -> None:
     """Write the leaderboard's file whole. Raises MachineError where that cannot be done."""
     lines = [

@@ -116,11 +116,11 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _submit(args: argparse.Namespace) -> int:
-    from autograder.golf.board import Submitted, add, checked_name, leads, read_board, write_board
+    from autograder.golf.board import Submitted, add, check_board, checked_name, leads, read_board
 
     name = checked_name(args.name or args.entry.stem)
     # A file that is no leaderboard, or cannot be written, is found before anything is trained.
-    write_board(args.board, read_board(args.board))
+    check_board(args.board)
     entry, result, text = _scored(args)
     new = Submitted(name, entry, text.name, result)
     made = [new]
