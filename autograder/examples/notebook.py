@@ -26,6 +26,9 @@ def examples(exercise: str | Callable, pairs: list) -> None:
     exercise: such as "04.masks". pairs: a list of (arguments, expected), the arguments a tuple.
     Whatever is wrong becomes a sentence; nothing is raised but by the keyboard.
     """
+    if not isinstance(exercise, str) and not callable(exercise):
+        print(f'examples() wants an exercise such as "04.masks"; it got {exercise!r:.80}')
+        return
     try:
         found, _ = find(exercise, {})
         print(_said(found, pairs))

@@ -79,6 +79,20 @@ def read_board(path: Path) -> list[Submitted]:
 def add(path: Path, new: Submitted) -> list[Submitted]:
     """Append a run to the file, which is written whole. Returns all runs."""
     runs = [*read_board(path), new]
+    write_board(path, runs)
+    return runs
+
+
+def check_board(path: Path) -> None:
+    """Raise CourseError for a file that is no leaderboard or that cannot be written."""
+    is_new = not path.exists()
+    write_board(path, read_board(path))
+    if is_new:  # it comes with the first valid entry
+        path.unlink()
+
+
+def write_board(path: Path, runs: Iterable[Submitted]) -> None:
+    """Write the leaderboard's file whole. Raises MachineError where that cannot be done."""
     lines = [
         {
             "name": one.name,
@@ -91,7 +105,6 @@ def add(path: Path, new: Submitted) -> list[Submitted]:
         for one in runs
     ]
     write_whole(path, json.dumps({"schema": SCHEMA, "runs": lines}, indent=1))
-    return runs
 
 
 def standings(runs: Iterable[Submitted], group: tuple[str, str]) -> list[Standing]:

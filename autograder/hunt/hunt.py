@@ -1,5 +1,6 @@
 """Make a bug hunt of a student's function, and judge an answer; all of it runs in the sandbox."""
 
+import ast
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,14 +88,12 @@ def ready(exercise: Exercise, student: Student, source: str) -> Ready | str:
     name = exercise.function
     text = function_alone(source, name)
     if text is None:
-        return "its cell defines no function of that name"
+        return _without_function(source)
     student.new_exercise(in_exercise(exercise))
     with in_one_thread():
         runs = run_stages(exercise, student, lambda stage: rng_for(exercise.id, stage))
-    for run in runs:
-        if run.result.status != Status.PASSED or run.slips:
-            how = run.slips[0] if run.slips else run.result.status
-            return f"it does not pass all of its checks yet ({run.result.name}: {how})"
+    if why := _not_passed(runs):
+        return why
     known: dict[str, tuple] = {}
     for call in (call for run in runs for call in run.calls):
         plain = call.name == name and call.again and isinstance(call.outcome, Returned)
@@ -104,6 +103,28 @@ def ready(exercise: Exercise, student: Student, source: str) -> Ready | str:
     if not chosen:
         return "its checks make no call with arguments that can be written down"
     return Ready(exercise, text, tuple(chosen), tuple(known[shown] for shown in chosen))
+
+
+def _not_passed(runs: Sequence) -> str:
+    """Why the checks are not all passed, or ""; a failed check comes before a stopped one."""
+    stopped = ""
+    for run in runs:
+        if run.result.status == Status.FAULT:
+            stopped = stopped or f"its checks could not be run ({run.result.detail})"
+        elif run.result.status != Status.PASSED or run.slips:
+            how = run.slips[0] if run.slips else run.result.status
+            return f"it does not pass all of its checks yet ({run.result.name}: {how})"
+    return stopped
+
+
+def _without_function(source: str) -> str:
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        return f"its cell is not valid Python (line {error.lineno}: {error.msg})"
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return "its cell defines no function of that name"
 
 
 def make(function: Ready, student: Student, draw: random.Random) -> Hunt | None:

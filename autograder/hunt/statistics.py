@@ -45,7 +45,11 @@ class Hunts:
         self.entries: list[Entry] = self._read()
 
     def note(self, entry: Entry) -> Entry:
-        """Count one more attempt of this hunt, and how it ended; what has ended stays as it is."""
+        """Count one more attempt of this hunt, and how it ended; what has ended stays as it is.
+
+        The file is read again, because another hunt may have been answered meanwhile.
+        """
+        self.entries = self._read()
         for known in self.entries:
             if (known.exercise, known.function, known.seed) == (
                 entry.exercise,

@@ -1,6 +1,7 @@
 """`course check`: run the visible checks on your own notebook."""
 
 import json
+from pathlib import Path
 
 SUMMARY = "run the checks of an exercise on your notebook"
 EPILOG = """\
@@ -49,8 +50,6 @@ def number_of(path: str) -> str:
     """The number of the assignment that a notebook or Python file is about: its name begins with
     it, or else the file holds most of its exercises. CourseError where neither says.
     """
-    from pathlib import Path
-
     from autograder.authoring.catalogue import assignments
     from autograder.common.errors import CourseError
 
@@ -109,6 +108,13 @@ def own_notebook(one) -> str:
             " the path of your notebook"
         )
     return str(copied) if copied.exists() else "student"
+
+
+def notebook_path(given: str, one) -> Path:
+    """The notebook that is meant: the one given, else where the student works."""
+    from autograder.authoring.implementations import student_path
+
+    return Path(given) if given else student_path(own_notebook(one), one.number)
 
 
 def print_results(one, exercises: list, impl: str, as_json: bool) -> int:

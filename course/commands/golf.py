@@ -116,10 +116,11 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _submit(args: argparse.Namespace) -> int:
-    from autograder.golf.board import Submitted, add, checked_name, leads, read_board
+    from autograder.golf.board import Submitted, add, check_board, checked_name, leads, read_board
 
     name = checked_name(args.name or args.entry.stem)
-    read_board(args.board)  # a file that is no leaderboard is found before anything is trained
+    # A file that is no leaderboard, or cannot be written, is found before anything is trained.
+    check_board(args.board)
     entry, result, text = _scored(args)
     new = Submitted(name, entry, text.name, result)
     made = [new]

@@ -18,8 +18,8 @@ The input runs in the sandbox. Every hunt has an answer that was tried before yo
 practice: nothing of it reaches a grader, and comparing the lines with your notebook would find the
 change, too. Your statistics are in bug-hunts.json next to your notebook.
 --answer FILE holds {"input": "torch.ones(2), 3", "line": 4}, or {"give_up": true}.
-Exit codes: 0 found, shown or given up as asked, 1 the answer is wrong or there is nothing to hunt,
-2 could not run."""
+Exit codes: 0 found, shown or given up as asked, 1 the answer is wrong, there is none, or there is
+nothing to hunt, 2 could not run."""
 MOST_SEED = 1_000_000
 
 
@@ -69,21 +69,22 @@ def _hunt(args: argparse.Namespace, number: str) -> int:
     from autograder.grading.assignment import load_assignment
     from autograder.grading.grade import sandboxes
     from autograder.hunt.statistics import Hunts
+    from course.commands.check import notebook_path
     from course.commands.validate import backend_at_home
     from course.own_notebook import taken
 
     answer = _answer(args.answer) if args.answer is not None else None
     loaded = load_assignment(number)
-    path = _notebook(args.notebook, loaded)
+    path = notebook_path(args.notebook, loaded)
     work = taken(path, loaded)
     seed = secrets.randbelow(MOST_SEED) if args.seed is None else args.seed
     with sandboxes(loaded, backend_at_home()) as pool:
         session = Session(pool, work, loaded, seed)
         hunt, reasons = session.find(args.exercise)
         if hunt is None:
-            return _nothing(reasons, args.json)
+            return _nothing(reasons, path, args.json)
         if answer is None:
-            _show(hunt, seed, args.json)
+            _show(hunt, seed, args)
             if args.json or not sys.stdin.isatty():
                 return 0
         hunts = Hunts(_folder(path))
@@ -92,14 +93,6 @@ def _hunt(args: argparse.Namespace, number: str) -> int:
         if answer is None:
             return _asked(session, hunt, hunts)
         return _judged(session, hunt, hunts, answer, args.json)
-
-
-def _notebook(given: str, loaded) -> Path:
-    """The notebook that is meant: the one given, else where the student works."""
-    from autograder.authoring.implementations import student_path
-    from course.commands.check import own_notebook
-
-    return Path(given) if given else student_path(own_notebook(loaded), loaded.name[:2])
 
 
 def _folder(notebook: Path) -> Path:
@@ -174,36 +167,48 @@ class Session:
         return [one for one in every if one.stages and one.kind == "function"]
 
 
-def _nothing(reasons: dict, as_json: bool) -> int:
+def _nothing(reasons: dict, notebook: Path, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"hunt": None, "reasons": reasons}, indent=1))
+    else:
+        print(f"There is nothing to hunt in {notebook}:")
     for exercise, reason in reasons.items():
         if not as_json:
             print(f"{exercise}: {reason}")
     return 1
 
 
-def _show(hunt, seed: int, as_json: bool) -> None:
+def _show(hunt, seed: int, args: argparse.Namespace) -> None:
+    import shlex
+
     lines = hunt.change.source.split("\n")
-    if as_json:
+    if args.json:
         found = {"exercise": hunt.exercise, "function": hunt.function, "seed": seed}
         print(json.dumps(found | {"lines": lines}, indent=1))
         return
     print(f"{hunt.exercise}, seed {seed}: one thing in your function was changed.\n")
     print("\n".join(f"{place:4}  {line}" for place, line in enumerate(lines, 1)))
+    notebook = f"{hunt.exercise[:2]} {shlex.quote(args.notebook)} " if args.notebook else ""
     print(
         f"\nWhich arguments of {hunt.function}(...) show it, and which line was changed?\n"
-        f"With a script: course hunt --exercise {hunt.exercise} --seed {seed} --answer FILE"
+        f"With a script: course hunt {notebook}--exercise {hunt.exercise} --seed {seed}"
+        " --answer FILE"
     )
 
 
 def _asked(session, hunt, hunts) -> int:
-    """Ask at the terminal until the change is found; an empty input gives up."""
+    """Ask at the terminal until the change is found; an empty input gives up. Control-D leaves the
+    hunt open.
+    """
     while True:
-        text = input("\narguments (empty: give up): ").strip()
+        try:
+            text = input("\narguments (empty: give up): ").strip()
+            line = input("line: ").strip() if text else ""
+        except EOFError:
+            print(f"\nThe hunt is still open: --seed {session.seed} shows it again.")
+            return 1
         if not text:
             return _gave_up(session, hunt, hunts, False)
-        line = input("line: ").strip()
         if not line.isdecimal() or len(line) > 6:
             print("Give the number of a line, such as 3.")
             continue
@@ -294,5 +299,6 @@ def _statistics(args: argparse.Namespace, number: str) -> int:
     if args.json:
         print(json.dumps([asdict(one) for one in chosen], indent=1))
     else:
+        print(f"file       {hunts.path}")
         print("\n".join(summary(chosen)))
     return 0

@@ -70,12 +70,12 @@ def _of_notebook(args: argparse.Namespace) -> int:
     from autograder.grading.assignment import load_assignment
     from autograder.sandbox.api.cells import Cell
     from autograder.viva.ask import ask_all, draws, functions_of, handed_out_of
-    from course.commands.check import own_notebook
+    from course.commands.check import notebook_path
     from course.commands.validate import backend_at_home
     from course.own_notebook import taken
 
     loaded = load_assignment(args.assignment)
-    work = taken(Path(args.notebook or own_notebook(loaded)), loaded)
+    work = taken(notebook_path(args.notebook, loaded), loaded)
     exercises = functions_of(loaded)
     sources = {one.id: work.own.get(one.id.split(".", 1)[1], "") for one in exercises}
     cells = [Cell(piece.grade_id, piece.source) for piece in work.pieces]

@@ -80,3 +80,9 @@ def test_values_that_cannot_be_compared_and_unknown_exercises_are_sentences(caps
     examples("04.nothing", [RIGHT])
     said = capsys.readouterr().out
     assert "cannot be run" in said and "no exercise '04.nothing'" in said
+
+
+def test_what_names_no_exercise_is_told_what_examples_wants(capsys):
+    examples(None, [RIGHT])
+    said = 'examples() wants an exercise such as "04.masks"; it got None\n'
+    assert capsys.readouterr().out == said

@@ -5,6 +5,9 @@ import random
 import pytest
 
 from autograder.authoring.solution_sources import reference_sources
+from autograder.checks.protocol import LocalStudent
+from autograder.checks.results import StageResult, Status
+from autograder.checks.stages import Run
 from autograder.grading.assignment import load_assignment
 from autograder.hunt.changes import Change
 from autograder.hunt.hunt import Hunt, differ, judge, make, ready
@@ -109,6 +112,19 @@ def test_a_function_that_fails_its_checks_is_not_hunted_in(fourth):
     with solved_student(fourth, masks=source) as other:
         assert ready(fourth.exercises["04.masks"], other, source).startswith("it does not pass")
         assert ready(fourth.exercises["04.masks"], other, "x = 1").endswith("of that name")
+
+
+def test_a_check_that_was_stopped_is_not_called_failed(fourth, monkeypatch):
+    source = "def masks(lengths, num_queries, num_keys):\n    return lengths"
+    busy = Run(StageResult("causal mask", 1, 0.0, Status.FAULT, detail="a busy machine"), [], [])
+    slow = Run(StageResult("padding mask", 1, 0.0, Status.TIME), [], [])
+    reasons = []
+    for runs in ([busy], [busy, slow]):
+        monkeypatch.setattr("autograder.hunt.hunt.run_stages", lambda *_, runs=runs: runs)
+        student = LocalStudent({})
+        reasons.append(ready(fourth.exercises["04.masks"], student, source))
+    assert reasons[0] == "its checks could not be run (a busy machine)"
+    assert reasons[1] == "it does not pass all of its checks yet (padding mask: time)"
 
 
 @pytest.mark.long

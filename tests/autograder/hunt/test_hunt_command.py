@@ -8,6 +8,8 @@ import pytest
 
 from course.cli import main
 
+NONE_ENDED = "No hunt has ended yet."
+
 
 @pytest.fixture
 def mine(notebook, tmp_path):
@@ -68,3 +70,38 @@ def test_slips_of_the_command_line_are_explained(mine, tmp_path, capsys):
     assert 'needs an "input"' in said(capsys, *words, "--answer", bad)[2]
     code, _, err = said(capsys, *words, "--exercise", "04.nothing")
     assert code == 2 and "04.masks" in err
+
+
+def test_the_command_for_a_script_names_the_notebook(mine, tmp_path, capsys):
+    path = mine.rename(tmp_path / "my notebook.ipynb")
+    _, out, _ = said(capsys, "04", path, "--exercise", "04.masks", "--seed", "7")
+    command = f"course hunt 04 '{path}' --exercise 04.masks --seed 7 --answer FILE"
+    assert out.splitlines()[-1] == f"With a script: {command}"
+
+
+def test_control_d_leaves_the_hunt_open_and_says_how_to_see_it_again(
+    mine, tmp_path, capsys, monkeypatch
+):
+    def closed(prompt):
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", closed)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    code, out, _ = said(capsys, "04", mine, "--exercise", "04.masks", "--seed", "7")
+    assert code == 1 and "still open: --seed 7" in out
+    assert not (tmp_path / "bug-hunts.json").exists()
+
+
+def test_a_cell_that_is_no_python_is_named_as_such(mine, capsys):
+    notebook = nbformat.read(mine, as_version=4)
+    cell = next(one for one in notebook.cells if one.source.startswith("def masks("))
+    cell.source += "\n    return ((\n"
+    nbformat.write(notebook, mine)
+    code, out, _ = said(capsys, "04", mine, "--exercise", "04.masks", "--seed", "7")
+    assert code == 1 and "its cell is not valid Python (line " in out
+    assert out.startswith(f"There is nothing to hunt in {mine}:")
+
+
+def test_the_statistics_name_their_file(tmp_path, capsys):
+    _, out, _ = said(capsys, "04", tmp_path / "mine.ipynb", "--statistics")
+    assert out.splitlines() == [f"file       {tmp_path / 'bug-hunts.json'}", NONE_ENDED]

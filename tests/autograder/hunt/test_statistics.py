@@ -50,3 +50,10 @@ def test_a_file_of_a_newer_course_is_left_as_it_is(tmp_path):
     with pytest.raises(CourseError, match="version 2"):
         Hunts(tmp_path)
     assert (tmp_path / FILE).read_text() == data
+
+
+def test_an_answer_in_another_terminal_is_kept(tmp_path):
+    open_for_long = Hunts(tmp_path)
+    answered(tmp_path, seed=2, ended="found")
+    open_for_long.note(Entry("04.masks", "abc", 1, "You forget the mask.", 1, "found"))
+    assert [one.seed for one in Hunts(tmp_path).entries] == [2, 1]

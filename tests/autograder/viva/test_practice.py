@@ -2,11 +2,14 @@
 
 import pytest
 
+from autograder.authoring.catalogue import EXERCISES
 from autograder.authoring.solution_sources import reference_sources
 from autograder.checks.results import ExerciseResult
+from autograder.common.errors import CourseError
 from autograder.grading.assignment import load_assignment
 from autograder.notebook_progress import offer
 from autograder.viva.practice import viva
+from course.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +64,14 @@ def test_what_cannot_be_asked_is_explained(notebook, capsys, call, sentence):
 def test_it_is_offered_after_full_points_only():
     assert 'viva("01.ppmi")' in offer(ExerciseResult("01.ppmi", 4.0, 4.0))
     assert offer(ExerciseResult("01.ppmi", 4.0, 3.0)) == ""
+
+
+def test_without_a_name_the_command_takes_the_notebook_in_exercises(tmp_path, capsys, monkeypatch):
+    def named(path, assignment):
+        raise CourseError(f"taken: {path}")
+
+    monkeypatch.setattr("autograder.common.course_files.MYWORK", tmp_path)
+    monkeypatch.setattr("course.own_notebook.taken", named)
+    assert main(["viva", "04"]) == 2
+    name = load_assignment("04").name
+    assert f"taken: {EXERCISES / name / name}.ipynb" in capsys.readouterr().err
