@@ -91,8 +91,7 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
     by its id).
 
     A lambda, an alias or an object is known by the names that the caller gave it. Of several
-    exercises with such a function, that of the open notebook's chapter is meant. Raises
-    LookupError with a sentence.
+    exercises the open notebook's is meant. Raises LookupError with a sentence.
     """
     if isinstance(target, str):
         return _by_id(target), ""
