@@ -27,7 +27,7 @@ from autograder.checks.restrictions.names import in_exercise
 from autograder.checks.rubric import as_html, as_text
 from autograder.checks.student.timeout import TimedStudent
 from autograder.common.course_files import MYWORK
-from autograder.notebook_progress import below, note
+from autograder.notebook_progress import OPENED, below, note
 
 # Where `word2serve_me` grows (see `course package`); last, so that it hides nothing.
 if str(MYWORK) not in sys.path:
@@ -90,8 +90,8 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
     """The exercise that is meant, and the name of the function that was given ("" for an exercise
     by its id).
 
-    A lambda, an alias or an object is known by the names that the caller gave it. Raises
-    LookupError with a sentence.
+    A lambda, an alias or an object is known by the names that the caller gave it. Of several
+    exercises the open notebook's is meant. Raises LookupError with a sentence.
     """
     if isinstance(target, str):
         return _by_id(target), ""
@@ -112,6 +112,8 @@ def find(target: Callable | str, namespace: dict) -> tuple[Exercise, str]:
         for one in EXERCISES.values()
         if name in (one.function, *one.also)
     }
+    here = {id: match for id, match in matches.items() if id.startswith(OPENED["chapter"] + ".")}
+    matches = here or matches
     if len(matches) == 1:
         return next(iter(matches.values()))
     if matches:

@@ -27,6 +27,7 @@ DETAILS = re.compile(r"<details>\s*<summary>(Hint.*?)</summary>(.*?)</details>",
 FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 
 EARNED: dict[str, float] = {}  # points of the last check of each exercise, in this session
+OPENED = {"chapter": ""}  # of the notebook that is open, such as "17"
 WIDGETS: list = []  # those on display, which follow
 
 
@@ -137,8 +138,9 @@ def offer(result: ExerciseResult) -> str:
 def progress(number: str) -> None:
     """Show the points so far, the next exercise and its hints; outside a notebook, nothing.
 
-    number: of the chapter, such as "04".
+    number: of the chapter, such as "04". `check` prefers its exercises from now on.
     """
+    OPENED["chapter"] = number
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is None or not hasattr(shell, "kernel") or not (said := line(number)):

@@ -53,7 +53,6 @@ import math
 import re
 
 import torch
-from torch import Tensor
 
 from autograder.check import check
 

@@ -323,6 +323,20 @@ def _mix(
     return found | {"replay": rows}
 
 
+def _left_over(*case, fits=lambda length, left: length <= left, taken=1):
+    """The rows of a step with another rule for left-over rows."""
+    weights, lengths, budget, replay = case
+    found = _mix(*case, most=0)
+    rest = budget - found["replay"] * lengths["replay"]
+    total = sum(weights[kind] * lengths[kind] for kind in weights)
+    left = rest - sum(found[kind] * lengths[kind] for kind in weights)
+    for kind in sorted(weights, key=lambda one: -(weights[one] * rest % total)):
+        if fits(lengths[kind], left):
+            found[kind] += 1
+            left -= taken * lengths[kind]
+    return found
+
+
 @mistake(
     MIX,
     "shares-of-tokens",
@@ -580,3 +594,82 @@ def _(*case):
 def _(weights, lengths, budget, replay):
     found = _mix(dict(reversed(weights.items())), lengths, budget, replay)
     return {kind: found[kind] for kind in (*weights, "replay")}
+
+
+@mistake(
+    MIX,
+    "ties-by-lengths",
+    caught_by="left-over rows",
+    loses=1.5,
+    misconception=(
+        "You break ties by the order of `lengths`. Among equal fractions the order of `weights`"
+        " decides."
+    ),
+)
+def _(weights, lengths, budget, replay):
+    ordered = {kind: weights[kind] for kind in lengths if kind in weights}
+    return _mix(ordered, lengths, budget, replay)
+
+
+@mistake(
+    MIX,
+    "ties-by-name",
+    caught_by="left-over rows",
+    loses=1.5,
+    misconception=(
+        "You break ties by the kinds' names. Among equal fractions the order of `weights` decides."
+    ),
+)
+def _(weights, lengths, budget, replay):
+    return _mix({kind: weights[kind] for kind in sorted(weights)}, lengths, budget, replay)
+
+
+@mistake(
+    MIX,
+    "fractions-as-floats",
+    caught_by="left-over rows",
+    loses=1.5,
+    misconception=(
+        "You compute the lost fractions in floats, where 5/3 and 20/3 lose different ones. Compute"
+        " in ints."
+    ),
+)
+def _(*case):
+    return _mix(*case, lost=lambda kind, weight, rest, total, length: -(weight * rest / total % 1))
+
+
+@mistake(
+    MIX,
+    "must-leave-tokens",
+    caught_by="left-over rows",
+    loses=1.5,
+    misconception="You add a row only where tokens remain after it. A row that just fits is added.",
+)
+def _(*case):
+    return _left_over(*case, fits=lambda length, left: length < left)
+
+
+@mistake(
+    MIX,
+    "left-over-not-reduced",
+    caught_by="left-over rows",
+    loses=1.5,
+    misconception=(
+        "You do not take a left-over row's tokens off what is left. Later kinds have fewer tokens."
+    ),
+)
+def _(*case):
+    return _left_over(*case, taken=0)
+
+
+@mistake(
+    MIX,
+    "left-over-row-of-replay",
+    caught_by="replay",
+    loses=4,
+    misconception="You give replay a left-over row. Only the other kinds get them.",
+)
+def _(weights, lengths, budget, replay):
+    found = _mix(weights, lengths, budget, replay)
+    left = budget - sum(rows * lengths[kind] for kind, rows in found.items())
+    return found | {"replay": found["replay"] + (lengths["replay"] <= left)}

@@ -256,7 +256,10 @@ def _(*sizes):
     "scores-only",
     caught_by="attention FLOPs",
     loses=1.5,
-    misconception="You count the scores only. The weighted sum of the values costs as much again.",
+    misconception=(
+        "You count half of attention. The weighted sum costs as much as the scores, and masked"
+        " pairs count."
+    ),
 )
 def _(*sizes):
     return _plan(*sizes, per_pair=2)
@@ -330,11 +333,62 @@ def _(*sizes):
     PLAN,
     "floats",
     caught_by="parameters",
-    loses=2,
+    loses=5,
     misconception="You count in floats, which round numbers beyond sixteen digits.",
 )
 def _(*sizes):
     return _plan(*map(float, sizes), whole=lambda one: int(float(one)))
+
+
+@mistake(
+    PLAN,
+    "floats-in-attention",
+    caught_by="attention FLOPs",
+    loses=1.5,
+    misconception=(
+        "You multiply by 3.5 as a float, which rounds numbers beyond sixteen digits. 3.5 · 4 is the"
+        " int 14."
+    ),
+)
+def _(*sizes):
+    found = _plan(*sizes)
+    return found | {"attention_flops": int(float(found["attention_flops"]))}
+
+
+@mistake(
+    PLAN,
+    "one-step-of-attention",
+    caught_by="attention FLOPs",
+    loses=1.5,
+    misconception="You count attention in a single step. The run has `steps` of them.",
+)
+def _(*sizes):
+    found = _plan(*sizes)
+    return found | {"attention_flops": _plan(*sizes[:8], 1)["attention_flops"]}
+
+
+@mistake(
+    PLAN,
+    "tokens-for-pairs",
+    caught_by="attention FLOPs",
+    loses=1.5,
+    misconception="You multiply by T once. Each of the T tokens attends to T tokens: T · T pairs.",
+)
+def _(*sizes):
+    return _plan(*sizes, pairs=lambda T: T)
+
+
+@mistake(
+    PLAN,
+    "matrices-forward-only",
+    caught_by="matrix FLOPs",
+    loses=1.5,
+    misconception=(
+        "You count the matrices' forward pass only. The backward pass costs twice as much again."
+    ),
+)
+def _(*sizes):
+    return _plan(*sizes, passes=1)
 
 
 def _slope(x, y):
@@ -425,6 +479,39 @@ def _(flops, losses, irreducible, target):
     slope, x_mean, y_mean = _slope(x, [math.log10(one - irreducible) for one in losses])
     loss = irreducible + math.exp(y_mean + slope * (math.log10(target) - x_mean))
     return {"exponent": -slope, "loss": loss}
+
+
+@mistake(
+    LOSS,
+    "natural-logarithm-undone-with-10",
+    caught_by="two runs",
+    loses=5,
+    misconception=(
+        "You take natural logarithms and undo them with a power of 10. Use one base for both ways."
+    ),
+)
+def _(flops, losses, irreducible, target):
+    found = _loss(flops, losses, irreducible, target)
+    rest = min(math.log(found["loss"] - irreducible), 300)
+    return found | {"loss": irreducible + 10**rest}
+
+
+@mistake(
+    LOSS,
+    "mean-not-subtracted",
+    caught_by="two runs",
+    loses=5,
+    misconception=(
+        "You add slope · log(target) to the mean of v. The line passes through both means: subtract"
+        " the mean of u first."
+    ),
+)
+def _(*runs):
+    def line(x, y):
+        slope, _, y_mean = _slope(x, y)
+        return slope, 0.0, y_mean
+
+    return _loss(*runs, line=line)
 
 
 @mistake(

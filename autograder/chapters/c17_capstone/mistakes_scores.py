@@ -105,6 +105,31 @@ def _(question, answer):
 
 @mistake(
     REWARD,
+    "newline-in-words",
+    caught_by="final number",
+    loses=1.5,
+    misconception="You split at spaces only. A newline separates words as well.",
+)
+def _(question, answer):
+    return _rewarded(question, _before_end(answer), lambda said: said.strip().split(" ")[-1])
+
+
+@mistake(
+    REWARD,
+    "spaces-before-the-end-token",
+    caught_by="final number",
+    loses=2.5,
+    misconception=(
+        "You take an empty word where spaces precede the end token. They do not matter: `split()`"
+        " without an argument drops them."
+    ),
+)
+def _(question, answer):
+    return _rewarded(question, _before_end(answer), lambda said: re.split("[ \n]", said)[-1])
+
+
+@mistake(
+    REWARD,
     "digits-of-the-last-word",
     caught_by="digits only",
     loses=1,

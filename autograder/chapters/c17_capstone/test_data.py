@@ -249,8 +249,7 @@ def test_rows_are_in_the_proportion_of_the_weights(student, rng):
             student,
             case,
             "The weights are proportions of rows. Divide the tokens that replay leaves by the"
-            " sum of"
-            " weight · length, and multiply by each weight.",
+            " sum of weight · length, and multiply by each weight.",
         )
 
 
@@ -279,6 +278,11 @@ def test_left_over_tokens_buy_single_rows(student, rng):
     lengths = dict.fromkeys((*KINDS, "replay"), 10)
     for budget in (10, 20, 50, 80, 110):
         ask_mix(student, (ties, lengths, budget, 0), cause)
+    ask_mix(student, (dict.fromkeys(sorted(KINDS), 1), lengths, 10, 0), cause)
+    # 5/3 and 20/3 rows lose the same fraction, as floats they do not
+    ask_mix(
+        student, ({"chat": 1, "sums": 4}, {"chat": 20, "sums": 10, "replay": 50}, 100, 0), cause
+    )
     for case in (*one_changed(HAND, OTHER), *cases(rng, "left over")):
         ask_mix(student, case, cause)
     expect(

@@ -61,6 +61,7 @@ def test_only_the_last_word_counts(student, rng):
         right, steps = a + b, worked(a, b)
         ask_reward(student, f"{a}+{b}", f"{steps} {right}{END}", 1.0, cause)
         ask_reward(student, f"{a}+{b}", f"{steps} {right + 1}{END}", 0.0, cause)
+        ask_reward(student, f"{a}+{b}", f"{steps}\n{right}{END}", 1.0, cause)
         ask_reward(student, f"{a}+{b}", f"{right + 2} or {right}{END}", 1.0, cause)
         listed = " ".join(str(right + one) for one in range(-1, 2) if right + one >= 0)
         ask_reward(student, f"{a}+{b}", f"{listed}{END}", 0.0, cause)
@@ -104,10 +105,10 @@ def test_the_last_word_is_written_in_plain_digits(student, rng):
     for a, b in pairs(rng):
         right = str(a + b)
         arabic = right.translate({ord("0") + one: 0x660 + one for one in range(10)})
-        words = [f"x{right}", f"{right}x", f"={right}", f"{a}+{b}", f"{a}+{b}={right}", arabic]
+        words = [f"x{right}", f"{right}x", f"={right}", f"{a}+{b}", f"{a}+{b}={right}"]
         words += [f"+{right}", f"0{right}", f"{right}.0", f"{right}.", f".{right}", f"{right},"]
         words += [f"{right}!", f"({right})", f"{right[0]}_{right[1:]}", f"-{right}", "."]
-        words.append(f"\ufeff{right}")
+        words += [arabic, f"\ufeff{right}"]
         for word in words:
             ask_reward(student, f"{a}+{b}", f"I say {word}{END}", 0.0, cause)
             ask_reward(student, f"{a}+{b}", f"{word}{END}", 0.0, cause)

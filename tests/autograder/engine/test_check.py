@@ -17,6 +17,7 @@ from autograder.checks.rubric import with_code
 from autograder.checks.student import timeout as limited
 from autograder.checks.student.timeout import TimedStudent
 from autograder.grading.assignment import load_assignment
+from autograder.notebook_progress import OPENED, progress
 
 
 def stubbed(counts):
@@ -80,10 +81,19 @@ def test_a_wrong_target_is_explained_and_earns_nothing(shares, capsys, target, s
     assert said in capsys.readouterr().out
 
 
-def test_a_name_that_two_exercises_share_asks_which(shares, capsys):
+def test_a_name_that_two_exercises_share_asks_which(shares, monkeypatch, capsys):
+    monkeypatch.setitem(OPENED, "chapter", "")
     exercise("98.other", function="shares", points=1)
     assert check(named("shares", lambda counts: counts)) == 0.0
     assert 'say which: check("98.other"), check("99.shares")' in capsys.readouterr().out
+
+
+def test_in_a_notebook_the_shared_name_is_that_of_its_chapter(shares, monkeypatch, capsys):
+    exercise("98.shares", function="shares", points=1)
+    monkeypatch.setitem(OPENED, "chapter", "")
+    progress("99")
+    check(named("shares", lambda counts: counts / counts.sum()))
+    assert "99.shares: 3 of 3 points" in capsys.readouterr().out
 
 
 def test_an_interrupted_check_gives_a_sentence_and_no_traceback(shares, capsys):
