@@ -99,8 +99,8 @@ def change(
         name: np.zeros((count, length), bool)
         for name in ("frozen state", "context", "no reading ahead")
     }
-    for number, row in enumerate(rows):
-        name = list(same)[number % 3]
+    for order, row in enumerate(rows):
+        name = list(same)[order % 3]
         if name == "frozen state":
             same[name][row] = True
         elif name == "context":
