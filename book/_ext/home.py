@@ -46,7 +46,7 @@ def course_numbers() -> list[tuple[int, str]]:
     return [
         (len(page_counts()), "chapters, from word vectors to a server"),
         (counted("all exercises", BOOK), "exercises that say what went wrong"),
-        (figures, "figures that you operate"),
+        (figures, "interactive figures"),
         (len(small_models.names()), "models trained for this book"),
     ]
 
