@@ -36,7 +36,7 @@ from reference_impl.weights.pretrained import Pretrained
 
 @dataclass(frozen=True)
 class Gemma3Config(Settings):
-    """Gemma 3 4B, without its eye."""
+    """The text model of Gemma 3 4B."""
 
     vocab_size: Count = 262_208
     hidden_size: Count = 2560

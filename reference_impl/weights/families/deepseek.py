@@ -74,7 +74,7 @@ DEEPSEEK_V3 = Published(
     frozenset(
         {
             "num_key_value_heads",  # of expanded keys: as many as heads
-            "num_nextn_predict_layers",  # its weights are left
+            "num_nextn_predict_layers",  # a file with their weights is refused
             "ep_size",
             "aux_loss_alpha",
             "seq_aux",

@@ -37,7 +37,7 @@ def read(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _every(kinds: list[str]) -> int:
-    """Which layers are global: every so manieth."""
+    """The distance between global layers; WeightsError if it is not constant."""
     wide = "full_attention"
     every = kinds.index(wide) + 1 if wide in kinds else len(kinds) + 1
     regular = [
