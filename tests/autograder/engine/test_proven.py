@@ -118,6 +118,22 @@ def test_another_solution_loses_its_own_proof_only(chapter):
     assert proven(chapter) == every - {"01.ppmi"}
 
 
+def test_only_what_is_not_proven_is_run_again(chapter, tmp_path, monkeypatch):
+    runs = []
+
+    class Passed:
+        returncode = 0
+
+    monkeypatch.setattr(
+        proofs.subprocess, "run", lambda command, **how: runs.append(command) or Passed
+    )
+    assert proofs.prove(chapter) == 0 and not runs
+    chapter.cells["ppmi"][0].source += "\n    return counts"
+    assert proofs.prove(chapter) == 0
+    assert runs[0][runs[0].index("-k") + 1] == "01-static-embeddings or 01.ppmi"
+    assert proofs.unproven(chapter) == []
+
+
 def test_without_a_record_nothing_is_taken_for_granted(chapter, tmp_path):
     (tmp_path / CHAPTER / RECORD).unlink()
     assert proven(chapter) == set()
