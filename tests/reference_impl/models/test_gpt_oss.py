@@ -11,6 +11,7 @@ from reference_impl.engine.engine import Engine, EngineConfig
 from reference_impl.engine.scheduler import SchedulerConfig
 from reference_impl.generation.loop import generate
 from reference_impl.generation.sampling_params import SamplingParams
+from reference_impl.measure.cache_bytes import bytes_per_token
 from reference_impl.models.gpt_oss import GptOss, GptOssConfig
 from reference_impl.weights.pretrained import config_from, hugging_face_state
 from reference_impl.weights.shards import WeightsError
@@ -213,6 +214,26 @@ def test_the_engine_says_what_the_whole_model_says(written):
         for _ in range(6):
             ids.append(int(ours(torch.tensor([ids]))[0, -1].argmax()))
         assert completion.ids == ids[len(prompt) :]
+    assert engine.runner.cache.bytes_per_block == 4 * bytes_per_token(3, 2, 8, torch.float64)
+
+
+@pytest.mark.parametrize(
+    "layers, experts, billions, gibibytes", [(36, 128, 116.83, 60.8), (24, 32, 20.91, 12.8)]
+)
+def test_parameters_and_files_are_as_large_as_the_model_card_says(
+    layers, experts, billions, gibibytes
+):
+    """OpenAI 2025, table 1; 4.25 bits for the experts' matrices, 16 for the rest."""
+    with torch.device("meta"):
+        model = GptOss(GptOssConfig(num_layers=layers, num_experts=experts))
+    count = sum(parameter.numel() for parameter in model.parameters())
+    packed = sum(
+        parameter.numel()
+        for name, parameter in model.named_parameters()
+        if name.endswith((".gate_up", ".down"))
+    )
+    assert round(count / 1e9, 2) == billions
+    assert round((packed * 4.25 + (count - packed) * 16) / 8 / 2**30, 1) == gibibytes
 
 
 def test_the_released_configuration_is_read_key_by_key():
