@@ -3,7 +3,7 @@ template, name.
 
     a .gguf file    everything is inside
     a folder with config.json, weights, tokenizer
-                    GPT-2, LLaMA, Mistral, Qwen; the tokenizer as tokenizer.json, as
+                    of one of `models.decoders`; the tokenizer as tokenizer.json, as
                     vocab.json with merges.txt, or as SentencePiece's tokenizer.model,
                     which is taken before a tokenizer.json
     no path         SmolLM2-135M-Instruct, from the cache of `corpora`

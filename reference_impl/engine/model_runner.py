@@ -1,8 +1,8 @@
 """From the scheduler's step to logits: tokens laid end to end, slots, block tables, one
 pass of the model.
 
-Our GPT, LLaMA (Mistral, Qwen), DeepSeek and Gemma 3 run as they are: they take a
-`cache` for each layer and the positions of the tokens. Only the rows from which
+Our GPT, LLaMA (Mistral, Qwen), DeepSeek, Gemma 3 and gpt-oss run as they are: they take
+a `cache` for each layer and the positions of the tokens. Only the rows from which
 something is sampled go through the output layer, the widest of all. On a GPU a step in
 which every sequence brings one token can be replayed from a recording (see
 `cuda_graphs`).
@@ -102,8 +102,7 @@ class ModelRunner:
             self.device,
             num_host_blocks,
             getattr(config, "values_in_keys", False),
-            getattr(config, "layer_windows", None)
-            or [getattr(config, "sliding_window", None)] * config.num_layers,
+            getattr(config, "layer_windows", None),
         )
         self.tables, self.adapters, self.num_shards, self._tell = (
             BlockTables(),

@@ -138,6 +138,20 @@ class PagedLayerCache(LayerCache):
         """Write keys and values into their slots; then every query sees its own
         sequence up to itself.
         """
+        return self._attend(q, k, v)
+
+    def attend_with_sink(
+        self,
+        q: Float[Tensor, "1 H T D"],
+        k: Float[Tensor, "1 K T D"],
+        v: Float[Tensor, "1 K T D"],
+        sink: Float[Tensor, "H"],
+        mask: None = None,
+    ) -> Float[Tensor, "1 H T D"]:
+        """As `attend`, with one more score per head in the softmax."""
+        return self._attend(q, k, v, sink)
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, *sink: Tensor) -> Tensor:
         layout = self.layout
         q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (T, H, D), (T, K, D)
         store_kv(k, v, self.k_cache, self.v_cache, layout.slot_mapping)
@@ -152,6 +166,7 @@ class PagedLayerCache(LayerCache):
                     layout.context_lens[:n],
                     scale,
                     self.window,
+                    *sink,
                 )
             )
         if n < len(q):
@@ -165,6 +180,7 @@ class PagedLayerCache(LayerCache):
                     layout.context_lens[n:],
                     scale,
                     self.window,
+                    *sink,
                     max_seqlen_q=layout.max_seqlen_prefill,
                 )
             )

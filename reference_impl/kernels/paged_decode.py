@@ -51,6 +51,17 @@ def gather_kv(
     return held.flatten(0, 1)[first - start * size : stop - start * size]
 
 
+def without_share_of_sink(
+    out: Float[Tensor, "... H D"],
+    lse: Float[Tensor, "... H"],
+    sink: Float[Tensor, "H"] | None,
+) -> Float[Tensor, "... H D"]:
+    """What is left of attention's output if a score without a value joins the softmax;
+    `lse` is the log-sum-exp of the other scores.
+    """
+    return out if sink is None else out * (lse - sink).sigmoid()[..., None]
+
+
 def paged_attention_twin(
     q: Float[Tensor, "B H D"],
     k_cache: Float[Tensor, "b s K D"],
@@ -60,6 +71,7 @@ def paged_attention_twin(
     scale: float,
     window: int | None = None,
     num_splits: int = 2,
+    sink: Float[Tensor, "H"] | None = None,
 ) -> Float[Tensor, "B H D"]:
     """Each sequence's context in `num_splits` shares, a softmax for each, then combined
     by their log-sum-exps.
@@ -82,8 +94,9 @@ def paged_attention_twin(
             sums.append(scores.logsumexp(-1))
             results.append(torch.einsum("hs,shd->hd", scores.softmax(-1), v))
         if results:
-            weights = torch.stack(sums).softmax(0)  # (splits, H)
-            out[i] = (torch.stack(results) * weights[..., None]).sum(0).to(q.dtype)
+            lse = torch.stack(sums)  # (splits, H)
+            mixed = (torch.stack(results) * lse.softmax(0)[..., None]).sum(0)
+            out[i] = without_share_of_sink(mixed, lse.logsumexp(0), sink).to(q.dtype)
     return out
 
 
@@ -133,6 +146,7 @@ def _split_kernel(
     context_lens,
     parts,
     part_sums,
+    sinks,
     scale,
     window,
     block_size,
@@ -150,6 +164,7 @@ def _split_kernel(
     D: tl.constexpr,
     COLUMNS: tl.constexpr,
     WINDOWED: tl.constexpr,
+    SINKS: tl.constexpr,
     LOWEST: tl.constexpr,
 ):
     sequence, kv_head, split = (
@@ -174,6 +189,10 @@ def _split_kernel(
     )
     maximum = tl.full([ROWS], LOWEST, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
+    if SINKS:  # a score that the first share has seen already, with a value of zeros
+        sink = tl.load(sinks + head, mask=real, other=0.0)
+        maximum = tl.where(split == 0, sink, maximum)
+        total = tl.where(split == 0, 1.0, total)
     accumulator = tl.zeros([ROWS, D], tl.float32)
     table = block_tables + sequence * stride_table
     k_cache += kv_head * stride_kk
@@ -336,6 +355,11 @@ def _sdpa(
     return out
 
 
+def in_powers_of_two(sink: Float[Tensor, "H"] | None, q: Tensor) -> Tensor:
+    """A kernel's `sinks`: scores in units of log 2; any tensor if there are none."""
+    return q if sink is None else sink.float() * LOG2_E
+
+
 def check_paged(
     operation: str,
     q: Tensor,
@@ -376,6 +400,7 @@ def paged_attention(
     context_lens: Int[Tensor, "B"],
     scale: float,
     window: int | None = None,
+    sink: Float[Tensor, "H"] | None = None,
     *,
     backend: str | None = None,
     num_splits: int | None = None,
@@ -384,8 +409,9 @@ def paged_attention(
     rows of its blocks.
 
     block_tables (-1 where unused) names the blocks in order. With a window only the
-    last `window` rows are seen. A context of 0 gives zeros. `num_splits` must not
-    change the result.
+    last `window` rows are seen. `sink` is one more score of each head, without a value;
+    torch's operator takes none, and the twin stands in for it. A context of 0 gives
+    zeros. `num_splits` must not change the result.
     """
     backend = choose("paged_attention", q, backend, q.shape[-1])
     check_paged(
@@ -398,7 +424,7 @@ def paged_attention(
         window,
         backend,
     )
-    if backend == "sdpa":
+    if backend == "sdpa" and sink is None:
         return _sdpa(q, k_cache, v_cache, block_tables, context_lens, scale, window)
     num_sequences, num_heads, head_dim = q.shape
     num_kv_heads = k_cache.shape[2]
@@ -408,9 +434,17 @@ def paged_attention(
             block_tables.shape[1] * k_cache.shape[1],
             q.device,
         )
-    if backend == "torch":
+    if backend != "triton":
         return paged_attention_twin(
-            q, k_cache, v_cache, block_tables, context_lens, scale, window, num_splits
+            q,
+            k_cache,
+            v_cache,
+            block_tables,
+            context_lens,
+            scale,
+            window,
+            num_splits,
+            sink,
         )
     q = side_by_side(q)
     block_tables, context_lens = block_tables.contiguous(), context_lens.contiguous()
@@ -438,6 +472,7 @@ def paged_attention(
             context_lens,
             parts,
             sums,
+            in_powers_of_two(sink, q),
             scale * LOG2_E,
             window or 0,
             k_cache.shape[1],
@@ -450,6 +485,7 @@ def paged_attention(
             D=head_dim,
             COLUMNS=32 if interpreting() else COLUMNS,
             WINDOWED=window is not None,
+            SINKS=sink is not None,
             LOWEST=LOWEST,
             num_warps=4,
             num_stages=3,

@@ -27,7 +27,13 @@ from reference_impl.kernels.backend import (
     triton,
 )
 from reference_impl.kernels.flash_attention import flash_attention, flash_forward_twin
-from reference_impl.kernels.paged_decode import check_paged, gather_kv, load_tile
+from reference_impl.kernels.paged_decode import (
+    check_paged,
+    gather_kv,
+    in_powers_of_two,
+    load_tile,
+    without_share_of_sink,
+)
 from reference_impl.kernels.tile_ranges import (
     LOG2_E,
     LOWEST,
@@ -47,12 +53,13 @@ def paged_prefill_twin(
     context_lens: Int[Tensor, "B"],
     scale: float,
     window: int | None = None,
+    sink: Float[Tensor, "H"] | None = None,
     *,
     fused: bool = False,
     tiles: Tiles = Tiles(64, 64),
 ) -> Float[Tensor, "N H D"]:
     """Gather each sequence's keys and values, then attend: flash attention's twin, or
-    torch's operator if `fused`.
+    torch's operator if `fused`, which takes no sink.
     """
     out = torch.zeros_like(q)
     bounds = cu_seqlens_q.tolist()
@@ -75,9 +82,10 @@ def paged_prefill_twin(
                 *heads_first, causal=True, window=window, scale=scale, backend="sdpa"
             )[0].transpose(0, 1)
         else:
-            out[rows] = flash_forward_twin(
+            mixed, lse = flash_forward_twin(
                 q[rows], k, v, causal=True, window=window, scale=scale, tiles=tiles
-            )[0]
+            )
+            out[rows] = without_share_of_sink(mixed, lse, sink).to(q.dtype)
     return out
 
 
@@ -152,6 +160,7 @@ def _prefill_kernel(
     block_tables,
     cu_seqlens_q,
     context_lens,
+    sinks,
     scale,
     window,
     block_size,
@@ -169,6 +178,7 @@ def _prefill_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     WINDOWED: tl.constexpr,
+    SINKS: tl.constexpr,
     LOWEST: tl.constexpr,
 ):
     head, sequence = (
@@ -189,6 +199,9 @@ def _prefill_kernel(
     )
     maximum = tl.full([ROWS], LOWEST, tl.float32)
     total = tl.zeros([ROWS], tl.float32)
+    if SINKS:  # a score that is seen already, with a value of zeros
+        maximum = tl.zeros([ROWS], tl.float32) + tl.load(sinks + head)
+        total += 1.0
     accumulator = tl.zeros([ROWS, D], tl.float32)
     table = block_tables + sequence.to(tl.int64) * stride_table
     k_cache += head // GROUP * stride_kk
@@ -289,6 +302,7 @@ def paged_prefill(
     context_lens: Int[Tensor, "B"],
     scale: float,
     window: int | None = None,
+    sink: Float[Tensor, "H"] | None = None,
     *,
     max_seqlen_q: int | None = None,
     backend: str | None = None,
@@ -299,7 +313,7 @@ def paged_prefill(
 
     context_lens counts the new tokens too: their keys and values are in the cache
     already. A sequence may have no query in this step. `max_seqlen_q` is the most
-    queries of one sequence, looked up if None.
+    queries of one sequence, looked up if None. `sink` as in `paged_attention`.
     """
     backend = choose("paged_prefill", q, backend, q.shape[-1])
     check_paged(
@@ -327,7 +341,8 @@ def paged_prefill(
             context_lens,
             scale,
             window,
-            fused=backend == "sdpa",
+            sink,
+            fused=backend == "sdpa" and sink is None,
             tiles=tiles or Tiles(64, 64),
         )
     q = side_by_side(q)
@@ -348,6 +363,7 @@ def paged_prefill(
             block_tables,
             cu_seqlens_q,
             context_lens,
+            in_powers_of_two(sink, q),
             scale * LOG2_E,
             window or 0,
             k_cache.shape[1],
@@ -360,6 +376,7 @@ def paged_prefill(
             ROWS=tiles.rows,
             COLUMNS=tiles.columns,
             WINDOWED=window is not None,
+            SINKS=sink is not None,
             LOWEST=LOWEST,
             **tiles.launch,
         )

@@ -21,6 +21,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from reference_impl.kernels.selection import runs_ours
 from reference_impl.layers.checks import ModelInputError, check_heads
+from reference_impl.layers.long_context import sink_attention
 from reference_impl.layers.masks import causal_mask, join, sliding_mask
 from reference_impl.layers.packing import Packing, packed_attention
 from reference_impl.layers.rotary import Tables, rotate
@@ -194,6 +195,17 @@ class LayerCache:
         """
         return attention(q, *self.append(k, v), mask, causal=True, dropout=dropout)
 
+    def attend_with_sink(
+        self,
+        q: Float[Tensor, "B H T D"],
+        k: Float[Tensor, "B K T D"],
+        v: Float[Tensor, "B K T D"],
+        sink: Float[Tensor, "H"],
+        mask: Bool[Tensor, "..."] | None,
+    ) -> Float[Tensor, "B H T D"]:
+        """As `attend`, with one more score per head in the softmax."""
+        return _causal_sink_attention(q, *self.append(k, v), sink, mask)
+
     def window_mask(
         self, num_queries: int, window: int | None, device: torch.device
     ) -> Bool[Tensor, "T S"] | None:
@@ -217,6 +229,33 @@ def causal_attention(
     if cache is None:
         return attention(q, k, v, mask, causal=True, dropout=dropout)
     return cache.attend(q, k, v, mask, dropout)
+
+
+def causal_sink_attention(
+    q: Float[Tensor, "B H T D"],
+    k: Float[Tensor, "B K T D"],
+    v: Float[Tensor, "B K T D"],
+    sink: Float[Tensor, "H"],
+    mask: Bool[Tensor, "..."] | None = None,
+    cache: LayerCache | None = None,
+) -> Float[Tensor, "B H T D"]:
+    """As `causal_attention`, with one more score per head in the softmax (see
+    `long_context.sink_attention`).
+    """
+    if cache is None:
+        return _causal_sink_attention(q, k, v, sink, mask)
+    return cache.attend_with_sink(q, k, v, sink, mask)
+
+
+def _causal_sink_attention(
+    q: Float[Tensor, "B H T D"],
+    k: Float[Tensor, "B K S D"],
+    v: Float[Tensor, "B K S D"],
+    sink: Float[Tensor, "H"],
+    mask: Bool[Tensor, "..."] | None,
+) -> Float[Tensor, "B H T D"]:
+    before = causal_mask(q.shape[2], k.shape[2], q.device)
+    return sink_attention(q, k, v, sink, join(mask, before))
 
 
 def split_heads(x: Float[Tensor, "B T W"], num_heads: int) -> Float[Tensor, "B H T D"]:

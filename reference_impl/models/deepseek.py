@@ -9,7 +9,6 @@ Not here: predicting several tokens (see `engine.draft_heads`), generating.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,18 +17,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from reference_impl.layers.attention import LayerCache
-from reference_impl.layers.checks import ModelInputError, check_decoding
+from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.feed_forward import GatedFeedForward
-from reference_impl.layers.initial import start_normal
 from reference_impl.layers.latent_attention import LatentAttention, LatentConfig
 from reference_impl.layers.long_context import yarn
-from reference_impl.layers.masks import key_mask
 from reference_impl.layers.moe import MixtureOfExperts, Router
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.rotary import Tables, rotary_tables
 from reference_impl.layers.settings import Count, CountOrZero, Positive, Settings
+from reference_impl.models.rotary_decoder import RotaryDecoder
 from reference_impl.weights.families import deepseek
-from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
@@ -95,6 +92,11 @@ class DeepseekConfig(Settings):
     def head_dim(self) -> int:
         """Of that key."""
         return self.rank + self.rotary_dim
+
+    @property
+    def layer_windows(self) -> list[None]:
+        """No layer has one."""
+        return [None] * self.num_layers
 
     @property
     def latent(self) -> LatentConfig:
@@ -163,43 +165,24 @@ class Block(nn.Module):
         return x + self.feed_forward(self.feed_forward_norm(x))
 
 
-class Deepseek(Pretrained, nn.Module):
+class Deepseek(RotaryDecoder):
     """The language model."""
 
     config_class = DeepseekConfig
     files = deepseek.FILES
 
-    def __init__(self, config: DeepseekConfig):
-        super().__init__()
-        self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.blocks = nn.ModuleList(
-            Block(config, layer) for layer in range(config.num_layers)
-        )
-        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        if config.tie_word_embeddings:
-            self.output.weight = self.embedding.weight
-        start_normal(self)
+    def block(self, layer: int) -> Block:
+        """The first ones are dense."""
+        return Block(self.config, layer)
 
-    def hidden(
-        self,
-        ids: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"] | None = None,
-        positions: Int[Tensor, "B T"] | None = None,
-        cache: Sequence[LayerCache] | None = None,
-    ) -> Float[Tensor, "B T C"]:
-        """The last layer's vectors; arguments as in `Llama.forward`."""
-        start = check_decoding(ids, mask, positions, cache, self.config)
-        x = self.embedding(ids)  # (B, T, C)
-        if positions is None:
-            positions = torch.arange(start, start + ids.shape[1], device=ids.device)
-        rotary = self._rotary(positions, x.dtype)
-        for i, block in enumerate(self.blocks):
-            x = block(x, rotary, key_mask(mask), cache[i] if cache else None)
-        return self.norm(x)
+    def last_norm(self) -> RMSNorm:
+        """As in the blocks."""
+        return RMSNorm(self.config.hidden_size, self.config.rms_norm_eps)
 
-    def _rotary(self, positions: Int[Tensor, "*B T"], dtype: torch.dtype) -> Tables:
+    def rotary(
+        self, positions: Int[Tensor, "*B T"], dtype: torch.dtype, window: int | None
+    ) -> Tables:
+        """The same tables for all layers; the temperature is in `LatentConfig`."""
         config, interpolation = self.config, 1.0
         if config.rope_yarn is not None:
             factor, slow, fast, length = config.rope_yarn
@@ -213,13 +196,3 @@ class Deepseek(Pretrained, nn.Module):
         return rotary_tables(
             positions, config.rotary_dim, config.rope_theta, interpolation, dtype
         )
-
-    def forward(
-        self,
-        ids: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"] | None = None,
-        positions: Int[Tensor, "B T"] | None = None,
-        cache: Sequence[LayerCache] | None = None,
-    ) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each; arguments as in `Llama.forward`."""
-        return self.output(self.hidden(ids, mask, positions, cache))

@@ -7,7 +7,6 @@ model only.
 Not here: images, generating (see `generation`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,17 +20,15 @@ from reference_impl.layers.attention import (
     merge_heads,
     split_heads,
 )
-from reference_impl.layers.checks import ModelInputError, check_decoding
+from reference_impl.layers.checks import ModelInputError
 from reference_impl.layers.feed_forward import GatedFeedForward
-from reference_impl.layers.initial import start_normal
 from reference_impl.layers.joined import products
 from reference_impl.layers.long_context import layer_windows
-from reference_impl.layers.masks import join, key_mask
 from reference_impl.layers.norms import rms_norm
 from reference_impl.layers.rotary import Tables, rotary_tables, rotate
 from reference_impl.layers.settings import Count, Positive, Settings
+from reference_impl.models.rotary_decoder import RotaryDecoder
 from reference_impl.weights.families import gemma3
-from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
@@ -148,62 +145,34 @@ class Block(nn.Module):
         return x + self.feed_forward_post_norm(changed)
 
 
-class Gemma3(Pretrained, nn.Module):
+class Gemma3(RotaryDecoder):
     """The language model."""
 
     config_class = Gemma3Config
     files = gemma3.FILES
 
-    def __init__(self, config: Gemma3Config):
-        super().__init__()
-        self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
-        self.norm = OffsetNorm(config.hidden_size, config.rms_norm_eps)
-        self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        if config.tie_word_embeddings:
-            self.output.weight = self.embedding.weight
-        start_normal(self)
+    def block(self, layer: int) -> Block:
+        """Local and global ones have the same parts."""
+        return Block(self.config)
 
-    def hidden(
-        self,
-        ids: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"] | None = None,
-        positions: Int[Tensor, "B T"] | None = None,
-        cache: Sequence[LayerCache] | None = None,
-    ) -> Float[Tensor, "B T C"]:
-        """The last layer's vectors; arguments as in `Llama.forward`."""
-        config, before = self.config, cache[0] if cache else LayerCache()
-        start = check_decoding(ids, mask, positions, cache, config)
-        num_tokens = ids.shape[1]
-        if positions is None:
-            positions = torch.arange(start, start + num_tokens, device=ids.device)
-        x = self.embedding(ids)  # (B, T, C)
-        x = x * torch.tensor(config.hidden_size**0.5, dtype=x.dtype, device=x.device)
-        everything = key_mask(mask)
-        nearby = join(
-            everything, before.window_mask(num_tokens, config.window, ids.device)
-        )
-        local, wide = (
-            rotary_tables(positions, config.head_dim, base, interpolation, x.dtype)
-            for base, interpolation in (
-                (config.local_theta, 1.0),
-                (config.global_theta, config.global_interpolation),
-            )
-        )
-        for i, (block, window) in enumerate(
-            zip(self.blocks, config.layer_windows, strict=True)
-        ):
-            tables, seen = (wide, everything) if window is None else (local, nearby)
-            x = block(x, tables, seen, cache[i] if cache else None)
-        return self.norm(x)
+    def last_norm(self) -> OffsetNorm:
+        """As in the blocks."""
+        return OffsetNorm(self.config.hidden_size, self.config.rms_norm_eps)
 
-    def forward(
-        self,
-        ids: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"] | None = None,
-        positions: Int[Tensor, "B T"] | None = None,
-        cache: Sequence[LayerCache] | None = None,
-    ) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each; arguments as in `Llama.forward`."""
-        return self.output(self.hidden(ids, mask, positions, cache))
+    def embed(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T C"]:
+        """Embeddings times the root of their dimension, which is rounded to their
+        dtype.
+        """
+        x = self.embedding(ids)
+        root = self.config.hidden_size**0.5
+        return x * torch.tensor(root, dtype=x.dtype, device=x.device)
+
+    def rotary(
+        self, positions: Int[Tensor, "*B T"], dtype: torch.dtype, window: int | None
+    ) -> Tables:
+        """Global layers have a base and an interpolation of their own."""
+        config = self.config
+        base, interpolation = config.local_theta, 1.0
+        if window is None:
+            base, interpolation = config.global_theta, config.global_interpolation
+        return rotary_tables(positions, config.head_dim, base, interpolation, dtype)

@@ -11,7 +11,6 @@ larger models have a mixture of experts in the place of each feed-forward layer.
 Not here: generating (see `generation`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,11 +24,9 @@ from reference_impl.layers.attention import (
     merge_heads,
     split_heads,
 )
-from reference_impl.layers.checks import ModelInputError, check_decoding, check_heads
+from reference_impl.layers.checks import ModelInputError, check_heads
 from reference_impl.layers.feed_forward import GatedFeedForward
-from reference_impl.layers.initial import start_normal
 from reference_impl.layers.joined import products
-from reference_impl.layers.masks import join, key_mask
 from reference_impl.layers.moe import MixtureOfExperts, Router
 from reference_impl.layers.norms import RMSNorm
 from reference_impl.layers.rotary import (
@@ -39,8 +36,8 @@ from reference_impl.layers.rotary import (
     slow_interpolation,
 )
 from reference_impl.layers.settings import Count, CountOrZero, Positive, Settings, is_of
+from reference_impl.models.rotary_decoder import RotaryDecoder
 from reference_impl.weights.families import llama
-from reference_impl.weights.pretrained import Pretrained
 
 
 @dataclass(frozen=True)
@@ -98,6 +95,11 @@ class LlamaConfig(Settings):
                     " angles, more rounds of the fast ones, and the length that was"
                     " trained on"
                 )
+
+    @property
+    def layer_windows(self) -> list[int | None]:
+        """The same for every layer."""
+        return [self.sliding_window] * self.num_layers
 
 
 class GroupedQueryAttention(nn.Module):
@@ -190,57 +192,24 @@ class Block(nn.Module):
         return x + self.feed_forward(self.feed_forward_norm(x))
 
 
-class Llama(Pretrained, nn.Module):
-    """The language model.
-
-    Its output layer is a matrix of its own in the large ones, the embedding in the
-    small.
-    """
+class Llama(RotaryDecoder):
+    """The language model."""
 
     config_class = LlamaConfig
     files = llama.FILES
 
-    def __init__(self, config: LlamaConfig):
-        super().__init__()
-        self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
-        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        if config.tie_word_embeddings:
-            self.output.weight = self.embedding.weight
-        start_normal(self)
+    def block(self, layer: int) -> Block:
+        """One of equal layers."""
+        return Block(self.config)
 
-    def hidden(
-        self,
-        ids: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"] | None = None,
-        positions: Int[Tensor, "B T"] | None = None,
-        cache: Sequence[LayerCache] | None = None,
-    ) -> Float[Tensor, "B T C"]:
-        """The last layer's vectors: what the output layer and other heads read.
+    def last_norm(self) -> RMSNorm:
+        """As in the blocks."""
+        return RMSNorm(self.config.hidden_size, self.config.rms_norm_eps)
 
-        Arguments as in `forward`.
-        """
-        config, before = (
-            self.config,
-            cache[0] if cache else LayerCache(),
-        )  # that has kept nothing
-        start = check_decoding(ids, mask, positions, cache, config)
-        num_tokens = ids.shape[1]
-        x = self.embedding(ids)  # (B, T, C)
-        if positions is None:
-            positions = torch.arange(start, start + num_tokens, device=ids.device)
-        rotary = self._rotary(positions, x.dtype)
-        seen = join(
-            key_mask(mask),
-            before.window_mask(num_tokens, config.sliding_window, ids.device),
-        )
-        for i, block in enumerate(self.blocks):
-            x = block(x, rotary, seen, cache[i] if cache else None)
-        return self.norm(x)
-
-    def _rotary(self, positions: Int[Tensor, "*B T"], dtype: torch.dtype) -> Tables:
+    def rotary(
+        self, positions: Int[Tensor, "*B T"], dtype: torch.dtype, window: int | None
+    ) -> Tables:
+        """The same tables for all layers."""
         config = self.config
         head_dim, interpolation = (
             config.head_dim or config.hidden_size // config.num_heads,
@@ -257,18 +226,3 @@ class Llama(Pretrained, nn.Module):
         return rotary_tables(
             positions, head_dim, config.rope_theta, interpolation, dtype
         )
-
-    def forward(
-        self,
-        ids: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"] | None = None,
-        positions: Int[Tensor, "B T"] | None = None,
-        cache: Sequence[LayerCache] | None = None,
-    ) -> Float[Tensor, "B T V"]:
-        """Logits of the token after each.
-
-        `mask` is True where there is a token, for all S tokens so far; needed only for
-        padding on the left: padding on the right is never seen. With a cache, ids are
-        the new ones.
-        """
-        return self.output(self.hidden(ids, mask, positions, cache))

@@ -174,6 +174,7 @@ class Files:
             All others must be known
     only    settings of a config.json that must have one value for this model, beside
             those of its family
+    unpack  brings tensors that a file has in another format to those of the names
     """
 
     names: Names | Callable[[object], Names]
@@ -181,6 +182,7 @@ class Files:
     outer: str = ""
     leave: tuple[str, ...] = ()
     only: Only = field(default_factory=dict)
+    unpack: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]] = dict
 
     def names_for(self, config: object) -> Names:
         """The names of a model of this configuration."""
@@ -188,6 +190,7 @@ class Files:
 
     def part(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What of a file's tensors must be this model's."""
+        weights = self.unpack(weights)
         prefix = f"{self.inside}."
         wrapped = bool(self.inside) and any(name.startswith(prefix) for name in weights)
         unwrapped = bool(self.outer) and not any(

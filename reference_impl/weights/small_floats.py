@@ -4,15 +4,15 @@ Micikevicius et al. 2022, table 1 (FP8: E4M3, E5M2); Rouhani et al. 2023 and the
 specification of microscaling formats, version 1.0, section 6.3 (MXFP4); NVIDIA's NVFP4:
 blocks of 16 with an E4M3 scale, and one float32 scale per tensor.
 
-Every function returns the dequantized numbers, in float32.
+Every function returns the dequantized numbers, in float32; `unpack_mxfp4` in bfloat16.
 
-Not here: packing two four-bit codes into a byte, kernels.
+Not here: packing two four-bit codes into a byte (files are only read), kernels.
 """
 
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import BFloat16, Float, UInt8
 from torch import Tensor
 
 
@@ -54,6 +54,22 @@ def mxfp4(x: Float[Tensor, "... C"], size: int = 32) -> Float[Tensor, "... C"]:
     largest = blocks.abs().amax(-1, keepdim=True)
     scale = torch.exp2((torch.frexp(largest).exponent - 3).float())  # 4 is 2^2
     return (scale * round_to(E2M1, blocks / scale)).flatten(-2)
+
+
+def unpack_mxfp4(
+    blocks: UInt8[Tensor, "*R G B"], scales: UInt8[Tensor, "*R G"]
+) -> BFloat16[Tensor, "*R C"]:
+    """The numbers of packed MXFP4, C = 2 G B, exact in bfloat16.
+
+    A byte holds two codes, the lower half first; a code's highest bit is the sign. A
+    scale is the exponent of a power of two, with a bias of 127 (OCP specification,
+    sections 5.3.3 and 5.4.1).
+    """
+    magnitudes = torch.tensor(values(E2M1), device=blocks.device)
+    levels = torch.cat((magnitudes, -magnitudes)).bfloat16()  # (16,)
+    codes = torch.stack((blocks & 15, blocks >> 4), dim=-1).flatten(-2)  # (*R, G, 2 B)
+    powers = torch.exp2(scales.float() - 127).bfloat16()
+    return (levels[codes.int()] * powers[..., None]).flatten(-2)
 
 
 def nvfp4(x: Float[Tensor, "... C"], size: int = 16) -> Float[Tensor, "... C"]:

@@ -13,8 +13,12 @@ A model's class names the two of its family that it needs:
     t5               T5 and T5 1.1
     gpt              GPT-1, GPT-2 and their tasks
     gpt_neox         GPT-NeoX, Pythia
-    llama            LLaMA, Mistral, Qwen2, Qwen3
+    llama            LLaMA, Mistral, Mixtral, Qwen2, Qwen3
+    deepseek         DeepSeek-V3
+    gemma3           Gemma 3's text models
+    gpt_oss          gpt-oss, its experts in MXFP4 or whole
     modernbert       ModernBERT
     rotary           how all of these write rotary positions
+    layer_types      which layers have a window
     tables           tables that old files carry and that are computed
 """

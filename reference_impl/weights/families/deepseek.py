@@ -10,11 +10,17 @@ from reference_impl.weights.shards import WeightsError
 
 def read(config: dict[str, Any]) -> dict[str, Any]:
     """What is nested in a config.json into flat settings."""
-    kind, rope = take(config, ("default", "yarn"))
-    if rope.get("mscale") != rope.get("mscale_all_dim"):
+    kind, rope = take(
+        config,
+        ("default", "yarn"),
+        mscale="mscale",
+        mscale_all_dim="mscale_all_dim",
+    )
+    scale, other = rope.get("mscale"), rope.get("mscale_all_dim")
+    if scale != other or (kind == "yarn" and scale is None):
         raise WeightsError(
-            f"config.json sets mscale to {rope['mscale']!r} and mscale_all_dim to"
-            f" {rope['mscale_all_dim']!r}: they can be read where they are equal"
+            f"config.json sets mscale to {scale!r} and mscale_all_dim to {other!r}:"
+            " they can be read where they are equal"
         )
     stretched = kind == "yarn"
     return {

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from reference_impl.weights.families.layer_types import global_every
 from reference_impl.weights.families.rotary import parse
 from reference_impl.weights.names import Files, Names
 from reference_impl.weights.published import DECODER, Published, same
-from reference_impl.weights.shards import WeightsError
 
 
 def read(config: dict[str, Any]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def read(config: dict[str, Any]) -> dict[str, Any]:
     _, local = parse(local, ("default",))
     every = config.pop("sliding_window_pattern", 6)
     if (kinds := config.pop("layer_types", None)) is not None:
-        every = _every(kinds)
+        every = global_every(kinds)
     return {
         **config,
         "global_every": every,
@@ -34,22 +34,6 @@ def read(config: dict[str, Any]) -> dict[str, Any]:
         "global_interpolation": wide.get("factor", 1.0),
         "local_theta": local["rope_theta"],
     }
-
-
-def _every(kinds: list[str]) -> int:
-    """The distance between global layers; WeightsError if it is not constant."""
-    wide = "full_attention"
-    every = kinds.index(wide) + 1 if wide in kinds else len(kinds) + 1
-    regular = [
-        "sliding_attention" if layer % every else wide
-        for layer in range(1, len(kinds) + 1)
-    ]
-    if kinds != regular:
-        raise WeightsError(
-            f"config.json has layer_types {kinds}: they can be read where every n-th"
-            " layer is full_attention and the others are sliding_attention"
-        )
-    return every
 
 
 GEMMA3 = Published(

@@ -26,8 +26,6 @@ PARAMETERS = {
         "beta_slow",
         "beta_fast",
         "original_max_position_embeddings",
-        "mscale",
-        "mscale_all_dim",
     ),
 }
 """What each kind needs."""

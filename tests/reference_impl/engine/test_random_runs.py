@@ -17,6 +17,7 @@ from reference_impl.engine.speculative import NgramProposer
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.models.deepseek import Deepseek, DeepseekConfig
 from reference_impl.models.gpt import GPT, GPTConfig
+from reference_impl.models.gpt_oss import GptOss, GptOssConfig
 from reference_impl.models.llama import Llama, LlamaConfig
 
 SIZES = {
@@ -41,17 +42,30 @@ LATENT = {
     "num_groups": 2,
     "kept_groups": 1,
 }
+SINKS = {
+    "num_layers": 2,
+    "num_kv_heads": 1,
+    "head_dim": 4,
+    "window": 5,
+    "expert_size": 6,
+    "num_experts": 3,
+    "experts_per_token": 2,
+    "rope_yarn": (4.0, 1.0, 8.0, 16),
+}
+OF_GPT_OSS = {name: size for name, size in SIZES.items() if name != "intermediate_size"}
 FAMILIES = {
     "gpt": lambda: GPT(GPTConfig(**SIZES)),
     "llama": lambda: Llama(LlamaConfig(**SIZES, num_kv_heads=1)),
     "window": lambda: Llama(LlamaConfig(**SIZES, sliding_window=5)),
     "latent": lambda: Deepseek(DeepseekConfig(**SIZES | LATENT)),
+    "sinks": lambda: GptOss(GptOssConfig(**OF_GPT_OSS | SINKS)),
 }
 LAYERS = {
     "gpt": ["blocks.0.attention.qkv", "blocks.0.feed_forward.down"],
     "llama": ["blocks.0.attention.query", "output"],
     "window": ["blocks.0.feed_forward.up"],
     "latent": ["blocks.0.attention.down", "blocks.1.feed_forward.shared.up"],
+    "sinks": ["blocks.0.attention.query", "blocks.1.attention.output"],
 }
 ADAPTERS = ["one", "other"]
 

@@ -21,6 +21,8 @@ from reference_impl.kernels.softmax import softmax
 from reference_impl.kernels.swiglu import swiglu
 from reference_impl.kernels.traffic import counting, flash_attention_bytes
 from reference_impl.kernels.vector_add import vector_add
+from reference_impl.layers.long_context import sink_attention
+from reference_impl.layers.masks import window_mask
 from reference_impl.measure.tensors import TensorCounter
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
@@ -244,6 +246,34 @@ def test_a_chunk_of_a_prompt_sees_the_cache_before_it(cache, backend, window):
         rows = slice(*starts[i : i + 2].tolist())
         heads_first = (x.transpose(0, 1)[None] for x in (q[rows], keys[i], values[i]))
         assert_close(out[rows], dense(*heads_first, True, window)[0].transpose(0, 1))
+
+
+@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize("backend", ["torch", "sdpa"])
+def test_a_sink_through_block_tables_is_the_dense_one(cache, backend, window):
+    k_cache, v_cache, tables, contexts, keys, values = cache
+    generator = torch.Generator().manual_seed(1)
+    q = torch.randn(11, 4, 8, generator=generator, dtype=torch.float64)
+    sink = torch.randn(4, generator=generator, dtype=torch.float64) * 3
+    paged = (k_cache, v_cache, tables)
+
+    def expected(rows, i):
+        heads_first = (x.transpose(0, 1)[None] for x in (rows, keys[i], values[i]))
+        distance = window_mask(len(rows), len(keys[i]), before=(window or 99) - 1)
+        return sink_attention(*heads_first, sink, distance)[0].transpose(0, 1)
+
+    for splits in (1, 3):
+        out = paged_attention(
+            q[:3], *paged, contexts, 8**-0.5, window, sink, backend=backend, num_splits=splits
+        )
+        assert not out[1].any()  # an empty context
+        for i in (0, 2):
+            assert_close(out[i : i + 1], expected(q[i : i + 1], i))
+    starts = torch.tensor([0, 5, 5, 11])
+    out = paged_prefill(q, *paged, starts, contexts, 8**-0.5, window, sink, backend=backend)
+    for i in (0, 2):
+        rows = slice(*starts[i : i + 2].tolist())
+        assert_close(out[rows], expected(q[rows], i))
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,13 @@ MISTRAL = (
     r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|"
     r"\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+O200K = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 SPECIALS = (
     "[CLS]",
     "[MASK]",
@@ -317,6 +324,20 @@ def qwen() -> Tokenizer:
     return tokenizer
 
 
+def gpt_oss() -> Tokenizer:
+    tokenizer = bpe("bytes", ["\u0120river", "lends"], ignore_merges=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(O200K), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    tokenizer.add_special_tokens(["<|endoftext|>", "<|start|>", "<|message|>", "<|return|>"])
+    return tokenizer
+
+
 FAMILIES = {
     "gpt2": gpt2,
     "bert": bert,
@@ -333,6 +354,7 @@ FAMILIES = {
     "llama3": llama3,
     "mistral-nemo": lambda: llama3(MISTRAL),
     "qwen": qwen,
+    "gpt-oss": gpt_oss,
     "pythia": pythia,
 }
 """LLaMA 1 and 2 and Mistral 7B share one chain."""

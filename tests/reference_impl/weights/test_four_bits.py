@@ -13,6 +13,7 @@ from reference_impl.weights.small_floats import (
     mxfp4,
     nvfp4,
     round_to,
+    unpack_mxfp4,
     values,
 )
 
@@ -51,6 +52,16 @@ def test_mxfp4_is_what_transformers_unpacks():
         packed, (exponent + 127).to(torch.uint8), dtype=torch.float32
     )
     assert_close(unpacked.mT, ours, **EXACT)
+
+
+def test_packed_mxfp4_is_unpacked_to_the_bit():
+    """Every byte with every scale; 255 is no number, and 252 and more leave bfloat16."""
+    blocks = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16).expand(1, 252, 16, 16)
+    scales = torch.arange(252, dtype=torch.uint8).view(1, 252, 1).expand(1, 252, 16)
+    ours = unpack_mxfp4(blocks, scales)
+    assert_close(ours.mT, convert_moe_packed_tensors(blocks, scales), **EXACT)
+    by_hand = unpack_mxfp4(torch.tensor([[0x1F]], dtype=torch.uint8), torch.tensor([128]).byte())
+    assert by_hand.tolist() == [-12, 1]  # the lower half first
 
 
 def test_nvfp4_stores_scales_in_e4m3_and_is_closer_than_mxfp4():

@@ -7,6 +7,8 @@ from reference_impl.kernels.backend import Tiles
 from reference_impl.kernels.cache_write import store_kv
 from reference_impl.kernels.paged_decode import paged_attention
 from reference_impl.kernels.paged_prefill import paged_prefill
+from reference_impl.layers.long_context import sink_attention
+from reference_impl.layers.masks import window_mask
 
 HEAD_DIM = 32
 
@@ -122,6 +124,35 @@ def test_chunks_of_a_prompt_see_the_cache_before_them(
             *heads_first(q[rows], keys[i], values[i]), causal=True, window=window, scale=0.25
         )
         kernel.assert_close(out[rows], expected[0].transpose(0, 1), factor=2)
+
+
+@pytest.mark.parametrize("window", [None, 12])
+@pytest.mark.parametrize("num_splits", [1, 3])
+def test_a_sink_takes_its_share_once(kernel, filled, dtype, window, num_splits):
+    """In decoding it is in one of the shares of the context, and none is without a sink."""
+    contexts = [50, 7]  # of which a prefill brings the last 20 and 7
+    k_cache, v_cache, tables, lengths, keys, values = filled(contexts, 8, 2, dtype)
+    q = kernel.rand(27, 6, HEAD_DIM, dtype=dtype)
+    sink = kernel.rand(6, dtype=dtype) * 3
+    paged, before = (k_cache, v_cache, tables), (window or 99) - 1
+
+    def expected(rows, i):
+        mask = window_mask(len(rows), contexts[i], before=before, device=rows.device)
+        # the operator's own scale is undone, and 0.25 put in its place
+        q, k, v = heads_first(rows, keys[i], values[i])
+        q = q * HEAD_DIM**0.5 * 0.25
+        return sink_attention(q, k, v, sink.double(), mask)[0].transpose(0, 1)
+
+    out = paged_attention(
+        q[:2], *paged, lengths, 0.25, window, sink, backend="triton", num_splits=num_splits
+    )
+    for i in range(2):
+        kernel.assert_close(out[i : i + 1], expected(q[i : i + 1], i))
+    starts = torch.tensor([0, 20, 27], dtype=torch.int32, device=kernel.device)
+    out = paged_prefill(q, *paged, starts, lengths, 0.25, window, sink, backend="triton")
+    for i in range(2):
+        rows = slice(*starts[i : i + 2].tolist())
+        kernel.assert_close(out[rows], expected(q[rows], i), factor=2)
 
 
 def test_every_head_size_decodes(kernel, naive, filled):
