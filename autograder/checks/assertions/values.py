@@ -303,6 +303,11 @@ def _first_of(value: list | tuple | dict, most: int) -> str:
     )
 
 
+def two_lines(yours: str, expected: str) -> str:
+    """A student's value below which the expected one stands, both as they are to be shown."""
+    return f"yours    {yours}\nexpected {expected}"
+
+
 def told_apart(came: object, expected: object) -> tuple[str, str]:
     """Two different values as `readable`, so that a reader sees the difference.
 
