@@ -111,7 +111,7 @@ def _as_number(value: object, expected: int | float, name: str) -> object:
                 f"{name} is a {came}; {asked}. Use .item() or {kind.__name__}() to make a Python"
                 " number of it."
             )
-            return _as_number(item, expected, name)
+            return kind(item) if type(item) is bool else _as_number(item, expected, name)
         return value
     if type(value) is bool:
         note(f"{name} is a bool; {asked}. Use {kind.__name__}().")
