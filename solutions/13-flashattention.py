@@ -37,7 +37,7 @@
 # <details><summary>Fine print</summary>
 #
 # - *Arguments.* Leave them unchanged, except those that a kernel writes into. Return something new: neither an argument or a part of one nor a result of an earlier call. A tensor may be a view of a larger one, such as a transpose; `reshape` works there, `view` may not. The statements of exercises 5 to 7 say how their tensors are laid out in memory.
-# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. Correct values in another type or dtype, or with an axis of length 1 too many or too few, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. An `int` may be given for a `float`, but a bool is no number. Correct values in another type or dtype, with an axis of length 1 too many or too few, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
 # - *Precision.* All tensors are float32. They are compared to four digits of each value, and to 0.00001 near 0, unless a statement says otherwise; float32 has seven digits, so the order of your operations does not matter. Half precision, rounding, or a small constant "for safety" is wrong where it shows in these digits, and only there. Integers are compared exactly.
 # - *Logarithms* are natural.
 # - *Scores* are divided by $\sqrt D$ everywhere. *Causal* means that the queries are the last $T$ of the $S$ positions: query $t$ is at position $t + S - T$ and attends to no key after it. A query that attends to no key at all returns zeros.

@@ -37,7 +37,7 @@
 # <details><summary>Fine print</summary>
 #
 # - *Arguments.* Leave them unchanged. Return something new: neither an argument or a part of one nor a result of an earlier call.
-# - *Types.* Return the type that the statement names; a dictionary has the named keys and no others, in any order. Correct values in another type, such as a numpy or torch number for an int or a list for a tuple, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Types.* Return the type that the statement names; a dictionary has the named keys and no others, in any order. An `int` may be given for a `float`, but a bool is no number. Correct values in another type, such as a numpy or torch number for an int or a list for a tuple, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
 # - *Precision.* Integers are compared exactly. Where a float is compared, the statement says how closely.
 # - *Calls.* A result depends only on the arguments and, for a method, on the earlier calls of its own object: not on other calls, other objects, the clock or chance. Calls may come in any order.
 # - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own engine and its generation loops.

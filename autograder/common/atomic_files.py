@@ -56,6 +56,25 @@ def write_whole(path: Path, data: bytes | str, mode: int = 0o644) -> None:
         os.replace(fresh, path)
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let no other process into such a block for a file of the same folder, which is made if
+    needed.
+
+    The lock is the kernel's, on the folder: it ends with the process, however that ends.
+    """
+    import fcntl  # not on Windows
+
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 def lies_below(path: Path, folder: Path) -> bool:
     """Whether a path, its links followed, is in `folder`; a link that leads to itself is where it
     stands (`Path.resolve` raises there).

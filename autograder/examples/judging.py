@@ -1,8 +1,8 @@
 """How examples fare: the reference must agree with them, and registered mistakes should not.
 
 An example is (arguments, expected): a tuple, and what the function returns for it. Only the
-course's own functions run here. Examples of somebody else are judged in children with limits,
-because a reference that is asked for a huge result takes huge memory.
+course's own functions run here, within limits, because a reference that is asked for a huge result
+takes huge time and memory. Examples of somebody else are judged in children, which may die.
 """
 
 import copy
@@ -17,11 +17,19 @@ from autograder.checks.protocol import Exercise, LocalStudent
 from autograder.checks.runner import in_one_thread
 from autograder.checks.student.local import OurNamespace
 from autograder.checks.student.requests import StudentError
+from autograder.checks.student.timeout import SECONDS as TIMED
+from autograder.checks.student.timeout import TimedStudent
+from autograder.common.errors import CourseError
+from autograder.common.memory_limit import memory_limit
 
 MOST = 20  # examples of one exercise that are looked at
 SECONDS = 5.0  # of processor time for all examples of one function, in a child
-MEMORY = 1 << 30  # bytes beyond what the process has, in a child
+MEMORY = 1 << 30  # bytes beyond what the process has
 RTOL, ATOL = 1e-4, 1e-5
+TOO_LARGE = (
+    f"example {{}} takes the reference more than {TIMED:g} seconds or {MEMORY >> 30} GiB of memory:"
+    " give smaller arguments"
+)
 
 
 @dataclass(frozen=True)
@@ -60,8 +68,9 @@ def problem(pairs: object) -> str:
 def judge(exercise: Exercise, pairs: Sequence, *, apart: bool) -> Judged:
     """Run the reference and the registered mistakes on the examples.
 
-    apart: in children with limits, for examples that are not one's own. Raises Unreadable for
-    values that no check could compare, and CourseError where the reference does not run.
+    apart: in children, for examples that are not one's own. Raises Unreadable for values that no
+    check could compare, and CourseError where the reference does not run; at home also where an
+    example takes it longer than a call of `check` may take, or more memory than MEMORY.
     """
     known = [one for one in mistakes_of(exercise.id) if one.replaces == exercise.function]
     ours = reference(exercise.id[:2])
@@ -69,7 +78,10 @@ def judge(exercise: Exercise, pairs: Sequence, *, apart: bool) -> Judged:
 
     def work(place: int) -> list[bool]:
         names = ours if place < 0 else {**ours, exercise.function: known[place].made()}
-        return _agree(OurNamespace(names), exercise.function, crossed)
+        with memory_limit(MEMORY):
+            return _agree(
+                OurNamespace(names), exercise.function, crossed, too_large=place < 0 and not apart
+            )
 
     answers = _everything(range(-1, len(known)), work, len(crossed), apart)
     holds, others = answers[0], answers[1:]
@@ -87,27 +99,23 @@ def _everything(
     if not apart:
         with in_one_thread():
             return [work(place) for place in places]
-    found = in_children(list(places), work, SECONDS, _limited)
+    found = in_children(list(places), work, SECONDS)
     return [[False] * count if ended else answer for _, answer, ended in found]
 
 
-def _agree(names: OurNamespace, function: str, pairs: Sequence) -> list[bool]:
-    student, found = LocalStudent(names), []
-    for args, expected in pairs:
+def _agree(names: OurNamespace, function: str, pairs: Sequence, *, too_large: bool) -> list[bool]:
+    """Whether a function agrees with each example; not with one on which it fails.
+
+    too_large: raise CourseError for an example that it has too little time or memory for.
+    """
+    student, found = TimedStudent(LocalStudent(names)), []
+    for place, (args, expected) in enumerate(pairs, 1):
         try:
             value = student.call(function, *copy.deepcopy(args)).value
-        except (StudentError, Unreadable, MemoryError):
+        except (StudentError, Unreadable, MemoryError) as error:
+            if too_large and getattr(error, "kind", "memory") in ("time", "memory"):
+                raise CourseError(TOO_LARGE.format(place)) from None
             found.append(False)
             continue
         found.append(same(value, expected, RTOL, ATOL))
     return found
-
-
-def _limited() -> None:
-    """In a child: no more memory than MEMORY beyond what is mapped now."""
-    import resource
-    from pathlib import Path
-
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    most = pages * resource.getpagesize() + MEMORY
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autograder.common.atomic_files import write_whole
+from autograder.common.atomic_files import locked, write_whole
 from autograder.common.errors import CourseError
 from autograder.golf.entry import Entry
 from autograder.golf.score import RunResult
 
 SCHEMA = 1
 MAX_NAME = 40
+OTHER_FILE = "Give another file with --board, or restore this one from a backup"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ def read_board(path: Path) -> list[Submitted]:
         return []
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CourseError(f"{path} cannot be read: {error.strerror}. {OTHER_FILE}") from None
+    except (ValueError, RecursionError):
+        raise CourseError(f"{path} is no leaderboard: it is not JSON. {OTHER_FILE}") from None
+    try:
         if found["schema"] != SCHEMA:
             raise CourseError(f"{path} has schema {found['schema']}, this version reads {SCHEMA}")
         return [
@@ -70,25 +76,28 @@ def read_board(path: Path) -> list[Submitted]:
             )
             for one in found["runs"]
         ]
-    except (ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError):
         raise CourseError(
-            f"{path} is not a leaderboard ({error}): restore it from a backup"
+            f"{path} is no leaderboard: it is JSON that `course golf submit` did not write."
+            f" {OTHER_FILE}"
         ) from None
 
 
 def add(path: Path, new: Submitted) -> list[Submitted]:
     """Append a run to the file, which is written whole. Returns all runs."""
-    runs = [*read_board(path), new]
-    write_board(path, runs)
+    with locked(path):
+        runs = [*read_board(path), new]
+        write_board(path, runs)
     return runs
 
 
 def check_board(path: Path) -> None:
     """Raise CourseError for a file that is no leaderboard or that cannot be written."""
-    is_new = not path.exists()
-    write_board(path, read_board(path))
-    if is_new:  # it comes with the first valid entry
-        path.unlink()
+    with locked(path):
+        is_new = not path.exists()
+        write_board(path, read_board(path))
+        if is_new:  # it comes with the first valid entry
+            path.unlink()
 
 
 def write_board(path: Path, runs: Iterable[Submitted]) -> None:

@@ -3,7 +3,7 @@
 import ast
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from autograder.checks.protocol import Exercise, LocalStudent, rng_for
 from autograder.checks.restrictions.names import in_exercise
 from autograder.checks.results import Status
 from autograder.checks.runner import in_one_thread
-from autograder.checks.stages import run_stages
+from autograder.checks.stages import Run, run_stages
 from autograder.checks.student.base import Student
 from autograder.checks.student.requests import Request, Returned, StudentError
 from autograder.hunt.changes import Change, changes, function_alone
@@ -91,7 +91,7 @@ def ready(exercise: Exercise, student: Student, source: str) -> Ready | str:
         return _without_function(source)
     student.new_exercise(in_exercise(exercise))
     with in_one_thread():
-        runs = run_stages(exercise, student, lambda stage: rng_for(exercise.id, stage))
+        runs = _until_stopped(exercise, student)
     if why := _not_passed(runs):
         return why
     known: dict[str, tuple] = {}
@@ -105,7 +105,20 @@ def ready(exercise: Exercise, student: Student, source: str) -> Ready | str:
     return Ready(exercise, text, tuple(chosen), tuple(known[shown] for shown in chosen))
 
 
-def _not_passed(runs: Sequence) -> str:
+def _until_stopped(exercise: Exercise, student: Student) -> list[Run]:
+    """The runs of the stages up to the first that was stopped: a loop that does not end there would
+    take as long in each of the others.
+    """
+    runs: list[Run] = []
+    for stage in exercise.stages:
+        one = replace(exercise, stages=[stage])
+        runs += run_stages(one, student, lambda name: rng_for(exercise.id, name))
+        if runs[-1].result.status in (Status.TIME, Status.FAULT):
+            break
+    return runs
+
+
+def _not_passed(runs: Sequence[Run]) -> str:
     """Why the checks are not all passed, or ""; a failed check comes before a stopped one."""
     stopped = ""
     for run in runs:

@@ -17,9 +17,11 @@ from torch import Tensor
 
 from autograder.checks.inputs.buffers import Buffer
 from autograder.checks.protocol import Exercise, rng_for
+from autograder.checks.results import Status
+from autograder.checks.shown_call import call_in_shapes, shown_call
 from autograder.checks.stages import run_stage
 from autograder.checks.student.base import Student
-from autograder.checks.student.requests import Request, StudentError
+from autograder.checks.student.requests import Call, Request, StudentError
 from autograder.grading.assignment import Assignment
 from autograder.sandbox.api.cells import Cell
 from autograder.viva.questions import Question, questions
@@ -111,8 +113,9 @@ def _ask(
     name, given = exercise.function, handed_out.split("\n")
     without = Asked(exercise.id, name, source)
     try:
-        if not _captured(exercise, student, "triton.jit" in source):
-            return _because(without, NO_CALL)
+        captured, raised = _captured(exercise, student, "triton.jit" in source)
+        if not captured:
+            return _because(without, raised or NO_CALL)
         record = _value(student, "w2s_record", source, name, given)
         made = questions(record, _changed(student, source, name, given), draw)
         call = str(record["call"])
@@ -127,17 +130,20 @@ def _ask(
     return Asked(exercise.id, name, source, call, tuple(made))
 
 
-def _captured(exercise: Exercise, student: Student, kernel: bool) -> bool:
-    """Run the checks and let the recorder keep one of their calls; whether there is one.
+def _captured(exercise: Exercise, student: Student, kernel: bool) -> tuple[bool, str]:
+    """Run the checks and let the recorder keep one of their calls; whether there is one, and which
+    exception the first call that raised one raised, or "".
 
     A kernel's launcher is called in a process of its own, so its calls are noted here.
     """
     if not kernel:
         student.new_stage()
         _value(student, "w2s_begin", exercise.function)
-    launches = []
+    launches, raised = [], ""
     for stage in exercise.stages:
-        run_stage(stage, student, rng_for(exercise.id, stage.name), exercise)
+        result, _ = run_stage(stage, student, rng_for(exercise.id, stage.name), exercise)
+        if result.status == Status.ERROR and student.calls and not raised:
+            raised = _raised(student.calls[-1])
         if kernel:
             launches += [
                 args
@@ -146,8 +152,17 @@ def _captured(exercise: Exercise, student: Student, kernel: bool) -> bool:
             ]
     student.new_stage()
     if kernel:
-        return bool(launches) and _value(student, "w2s_given", launches) is True
-    return _value(student, "w2s_end") is True
+        return bool(launches) and _value(student, "w2s_given", launches) is True, raised
+    return _value(student, "w2s_end") is True, raised
+
+
+def _raised(call: Call) -> str:
+    """ "`f(1, 2)` raises ZeroDivisionError: division by zero", of a call that ended so, or ""."""
+    if not isinstance(call.outcome, StudentError):
+        return ""
+    written = shown_call(call) or call_in_shapes(call) or call.name
+    error = call.outcome.text.strip().rsplit("\n", 1)[-1]
+    return f"`{written}` raises {error.removesuffix('.')}"
 
 
 def _changed(student: Student, source: str, name: str, given: list[str]) -> dict:

@@ -1,5 +1,5 @@
-"""A right answer with one slip of type, dtype or an axis of length 1 earns four fifths, in every
-exercise.
+"""A right answer with one slip of type, dtype, an axis of length 1 or a key too many earns four
+fifths, in every exercise.
 """
 
 import inspect
@@ -39,6 +39,34 @@ SAMPLE = [
     ("06.mean_pool", "axes of length 1 dropped"),
     ("16.step_bytes", "a tensor for an int"),
 ]
+NAMED_KEYS = [
+    "01.predict_sizes",
+    "02.fill_pair",
+    "03.both_targets",
+    "03.judge",
+    "03.lstm_step",
+    "04.predict_block",
+    "05.predict_parameters",
+    "06.entity_f1",
+    "07.albert_sizes",
+    "08.gpt_sizes",
+    "09.predict_reading",
+    "10.predict_lora",
+    "11.count_pairs",
+    "12.predict_cache",
+    "12.predict_llama",
+    "13.predict_traffic",
+    "14.predict_pool",
+    "15.predict_steps",
+    "16.counterexamples",
+    "16.step_bytes",
+    "16.weigh_models",
+    "17.export_config",
+    "17.plan",
+    "17.predict_loss",
+    "17.training_mix",
+]
+TRIED_EACH_TIME = ("03.lstm_step", "12.predict_cache", "16.weigh_models", "17.plan")
 
 
 def earned(exercise, name: str, change) -> tuple[float, list]:
@@ -97,3 +125,43 @@ def test_each_slip_costs_a_fifth(exercise):
             if made and came != pytest.approx(promised(exercise, name, title)):
                 wrong[name, title] = came
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        pytest.param(id, marks=() if id in TRIED_EACH_TIME else pytest.mark.long)
+        for id in NAMED_KEYS
+    ],
+)
+def test_a_key_too_many_costs_a_fifth(id):
+    exercise = CHECKED[id]
+    names = reference(id[:2])
+    right = names[exercise.function]
+    more = lambda *args, **options: {**right(*args, **options), "a word of mine": 1}
+    namespace = OurNamespace({**names, exercise.function: more})
+    result = run_exercise(exercise, LocalStudent(namespace), mistakes=[])
+    assert result.earned == pytest.approx(exercise.points * 4 / 5)
+
+
+@pytest.mark.parametrize("id", ["17.sum_reward"])
+def test_a_bool_for_a_float_costs_a_fifth(id):
+    exercise, right = CHECKED[id], reference(id[:2])[CHECKED[id].function]
+    namespace = OurNamespace({exercise.function: lambda *args: bool(right(*args))})
+    result = run_exercise(exercise, LocalStudent(namespace), mistakes=[])
+    assert result.earned == pytest.approx(exercise.points * 4 / 5)
+
+
+def test_a_torch_dtype_in_a_configuration_is_named_with_its_key():
+    exercise, right = CHECKED["17.export_config"], reference("17")["export_config"]
+
+    def answer(sizes):
+        found = right(sizes)
+        found["config"]["torch_dtype"] = torch.float32
+        return found
+
+    result = run_exercise(exercise, LocalStudent({"export_config": answer}), mistakes=[])
+    assert result.stages[0].cause == (
+        "`export_config` returned under the key 'torch_dtype' a torch.dtype, which JSON does not"
+        " have; return its name, a text."
+    )

@@ -596,10 +596,14 @@ def sized(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.zeros((), dtype=dtype).expand(shape)
 
 
+SIZES = ("parameters", "dense_bytes", "sparse_bytes")
+
+
 def ask_sizes(student, case: tuple[int, int, int], key: str, counted: int, cause: str) -> None:
     """Compare one of the three predictions with what was counted."""
     given = "V = {}, D = {}, nonzero = {}".format(*case)
-    expect(student.predict_sizes(*case), given=given).has(key).equals(counted, cause=cause)
+    came = expect(student.predict_sizes(*case), given=given).only_keys(SIZES)
+    came.has(key).equals(counted, cause=cause)
 
 
 @predict_sizes.stage("parameter count", points=1)

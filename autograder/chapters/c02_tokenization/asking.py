@@ -4,7 +4,7 @@ withheld.
 
 import torch
 
-from autograder.checks.assertions.values import readable
+from autograder.checks.assertions.values import readable, two_lines
 from autograder.checks.inputs.draws import whole
 from autograder.checks.protocol import expect
 
@@ -64,7 +64,7 @@ def ask_same(came: list, right: list, *, cause: str, given: str) -> None:
         cause=cause,
         detail=(
             f"Given {given}. Item {first} is {items[0]}, expected {items[1]}.\n"
-            f"came     {readable(came, SHOWN)}\nexpected {readable(right, SHOWN)}"
+            f"{two_lines(readable(came, SHOWN), readable(right, SHOWN))}"
         ),
     )
 

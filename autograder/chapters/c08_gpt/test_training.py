@@ -229,7 +229,8 @@ def ask_mean(
         expect(student.combine(parts, counts, max_norm), given=given).unpacks(2),
         combined(parts, counts, max_norm),
     )
-    expect(came[0], "Your gradients", given).close(right[0], **CLOSE, cause=cause)
+    gradients = expect(came[0], "Your dictionary", given).only_keys(right[0])
+    gradients.close(right[0], **CLOSE, cause=cause)
     if length_too:
         expect(came[1], "Your length", given).close(right[1], **CLOSE, cause=cause)
 

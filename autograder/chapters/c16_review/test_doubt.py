@@ -100,14 +100,7 @@ def ask_example(student, key: str) -> None:
     """Look whether the data under a key break its sentence, clearly and by nothing that does not
     count.
     """
-    whole = student.counterexamples()
-    data = expect(whole).has(key).value
-    expect(whole.keys() <= FORMS.keys()).is_true(
-        cause=(
-            "Your dictionary has a key that no sentence has. It has those of the six sentences, and"
-            " no others."
-        )
-    )
+    data = expect(student.counterexamples()).only_keys(FORMS).has(key).value
     expect_breaks(
         data,
         holds=HOLDS[key],

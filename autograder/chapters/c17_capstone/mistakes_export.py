@@ -60,6 +60,15 @@ def _export(
     }
 
 
+def _transposed(sizes, part):
+    """The answer with the shapes of all tensors turned round whose name has this part."""
+    found = _export(sizes)
+    for name, shape in found["tensors"].items():
+        if part in name:
+            found["tensors"][name] = shape[::-1]
+    return found
+
+
 @mistake(
     EXPORT,
     "no-kv-heads",
@@ -288,11 +297,7 @@ def _(sizes):
     ),
 )
 def _(sizes):
-    found = _export(sizes)
-    for name, shape in found["tensors"].items():
-        if "proj" in name:
-            found["tensors"][name] = shape[::-1]
-    return found
+    return _transposed(sizes, "proj")
 
 
 @mistake(
@@ -314,8 +319,4 @@ def _(sizes):
     misconception="You give `down_proj` the shape of `up_proj`. It leads back to the hidden size.",
 )
 def _(sizes):
-    found = _export(sizes)
-    for name, shape in found["tensors"].items():
-        if "down_proj" in name:
-            found["tensors"][name] = shape[::-1]
-    return found
+    return _transposed(sizes, "down_proj")

@@ -398,15 +398,21 @@ def _slope(x, y):
     return sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y)) / spread, x_mean, y_mean
 
 
-def _loss(flops, losses, irreducible, target, line=_slope, off=None, added=None, sign=-1):
-    """The answer with another line, or another use of the irreducible loss."""
-    x = [math.log(one) for one in flops]
-    y = [math.log(one - (irreducible if off is None else off)) for one in losses]
+def _fitted(x, y, at, added, undo=math.exp, line=_slope):
+    """The answer of a line through (x, y): its value at `at` undone, and what is added."""
     slope, x_mean, y_mean = line(x, y)
-    loss = (irreducible if added is None else added) + math.exp(
-        y_mean + slope * (math.log(target) - x_mean)
-    )
-    return {"exponent": sign * slope, "loss": loss}
+    return {"exponent": -slope, "loss": added + undo(y_mean + slope * (at - x_mean))}
+
+
+def _logs(values, off=0.0, log=math.log):
+    return [log(one - off) for one in values]
+
+
+def _loss(flops, losses, irreducible, target, line=_slope, off=None, added=None):
+    """The answer with another line, or another use of the irreducible loss."""
+    y = _logs(losses, irreducible if off is None else off)
+    added = irreducible if added is None else added
+    return _fitted(_logs(flops), y, math.log(target), added, line=line)
 
 
 @mistake(
@@ -419,7 +425,8 @@ def _loss(flops, losses, irreducible, target, line=_slope, off=None, added=None,
     ),
 )
 def _(*runs):
-    return _loss(*runs, sign=1)
+    found = _loss(*runs)
+    return found | {"exponent": -found["exponent"]}
 
 
 @mistake(
@@ -433,8 +440,8 @@ def _(*runs):
     ),
 )
 def _(flops, losses, irreducible, target):
-    slope, x_mean, y_mean = _slope(flops, [one - irreducible for one in losses])
-    return {"exponent": -slope, "loss": irreducible + y_mean + slope * (target - x_mean)}
+    y = [one - irreducible for one in losses]
+    return _fitted(flops, y, target, irreducible, undo=float)
 
 
 @mistake(
@@ -445,10 +452,8 @@ def _(flops, losses, irreducible, target):
     misconception="You take the logarithm of the FLOPs only. The losses need it as well.",
 )
 def _(flops, losses, irreducible, target):
-    x = [math.log(one) for one in flops]
-    slope, x_mean, y_mean = _slope(x, [one - irreducible for one in losses])
-    loss = irreducible + y_mean + slope * (math.log(target) - x_mean)
-    return {"exponent": -slope, "loss": loss}
+    y = [one - irreducible for one in losses]
+    return _fitted(_logs(flops), y, math.log(target), irreducible, undo=float)
 
 
 @mistake(
@@ -459,10 +464,10 @@ def _(flops, losses, irreducible, target):
     misconception="You take the logarithm of the losses only. The FLOPs need it as well.",
 )
 def _(flops, losses, irreducible, target):
-    y = [math.log(one - irreducible) for one in losses]
-    slope, x_mean, y_mean = _slope(flops, y)
-    exponent = max(min(y_mean + slope * (target - x_mean), 300), -300)
-    return {"exponent": -slope, "loss": irreducible + math.exp(exponent)}
+    def undo(value):
+        return math.exp(max(min(value, 300), -300))
+
+    return _fitted(flops, _logs(losses, irreducible), target, irreducible, undo)
 
 
 @mistake(
@@ -475,10 +480,8 @@ def _(flops, losses, irreducible, target):
     ),
 )
 def _(flops, losses, irreducible, target):
-    x = [math.log10(one) for one in flops]
-    slope, x_mean, y_mean = _slope(x, [math.log10(one - irreducible) for one in losses])
-    loss = irreducible + math.exp(y_mean + slope * (math.log10(target) - x_mean))
-    return {"exponent": -slope, "loss": loss}
+    y = _logs(losses, irreducible, math.log10)
+    return _fitted(_logs(flops, log=math.log10), y, math.log10(target), irreducible)
 
 
 @mistake(
@@ -575,10 +578,8 @@ def _(*runs):
     misconception="You subtract the irreducible loss after the logarithm. It comes off the losses.",
 )
 def _(flops, losses, irreducible, target):
-    x = [math.log(one) for one in flops]
-    slope, x_mean, y_mean = _slope(x, [math.log(one) - irreducible for one in losses])
-    loss = irreducible + math.exp(y_mean + slope * (math.log(target) - x_mean))
-    return {"exponent": -slope, "loss": loss}
+    y = [one - irreducible for one in _logs(losses)]
+    return _fitted(_logs(flops), y, math.log(target), irreducible)
 
 
 @mistake(

@@ -2,19 +2,21 @@
 
 Every question looks at the exact type first, then dtype, shape and finiteness, and only then at
 values, so that an object that equals everything, or a tensor subclass, answers nothing. A type,
-dtype or axis of length 1 that is wrong while the values are right is a slip (see `slips`); a type
-that cannot be meant gets a sentence of its own; a wrong value, shape or length gets the author's
-`cause`, one sentence that says what is likely wrong, and then what is seen: the shape, NaN. What
-the numbers show by themselves (`likeness`) is CheckFailed.hint, which `messages` shows or drops. A
-cause holds no drawn number, because in grading it is shown; numbers come after, in
-CheckFailed.detail, which is not. Each question returns the value, to go on with.
+dtype or axis of length 1 that is wrong while the values are right is a slip (see `slips`), and so
+is a key too many (`only_keys`); a type that cannot be meant gets a sentence of its own; a wrong
+value, shape or length gets the author's `cause`, one sentence that says what is likely wrong, and
+then what is seen: the shape, NaN. What the numbers show by themselves (`likeness`) is
+CheckFailed.hint, which `messages` shows or drops. A cause holds no drawn number, because in grading
+it is shown; numbers come after, in CheckFailed.detail, which is not. Each question returns the
+value, to go on with.
 
 Tolerances of `equals` (relative, absolute): TOLERANCES by dtype; a Python float has float32's,
 because a student may compute it in either precision; everything else must be exactly equal. An int
-passes where a float is expected, never the other way round, and a bool is not a number.
+passes where a float is expected; a float for an int, or a bool for either, is a slip.
 """
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -22,12 +24,13 @@ import torch
 
 from autograder.checks.assertions.comparison_time import compares
 from autograder.checks.assertions.numeric_hints import likeness, not_finite
-from autograder.checks.assertions.slips import LIST_FOR_TUPLE, converted, note
+from autograder.checks.assertions.slips import EXTRA_KEY, LIST_FOR_TUPLE, converted, note
 from autograder.checks.assertions.values import (
     in_digits,
     readable,
     shortened,
     told_apart,
+    two_lines,
     type_name,
 )
 
@@ -143,6 +146,20 @@ class Expectation:
         self._is(key in self.value, f"has no {readable(key)}")
         part = Expectation(self.value[key], f"{self.name}[{readable(key)}]", self.given)
         part.whole, part.key = self.whole, readable(key)
+        return part
+
+    def only_keys(self, names: Collection[str]) -> "Expectation":
+        """A dict without other keys than these, where another one is a slip; `has` asks for each.
+
+        Returns the question about the dict without what was not asked for. For keys that are data,
+        such as the words of a table, ask `equals`: there another key is wrong.
+        """
+        self._is(type(self.value) is dict, f"is {_a(self.value)}; a dict was asked for")
+        if not self.value.keys() <= set(names):
+            note(EXTRA_KEY.format(self.name))
+        kept = {key: item for key, item in self.value.items() if key in names}
+        part = Expectation(kept, self.name, self.given)
+        part.whole = self.whole
         return part
 
     @compares
@@ -295,7 +312,7 @@ class Expectation:
         if tolerance:
             detail += f" (tolerance {tolerance[0]:.2g} relative, {tolerance[1]:.2g} absolute)"
         if 1 < came.size <= SHOWN:
-            detail += "\ncame     {}\nexpected {}".format(*_rows(came, expected))
+            detail += f"\n{two_lines(*_rows(came, expected))}"
         raise CheckFailed(cause, detail, likeness(came, expected, tolerance is None))
 
 
@@ -364,7 +381,7 @@ def _apart(came: object, expected: object) -> tuple[str, str]:
 
 
 def _both(came: object, expected: object) -> str:
-    return f"came     {readable(came, GIVEN)}\nexpected {readable(expected, GIVEN)}"
+    return two_lines(readable(came, GIVEN), readable(expected, GIVEN))
 
 
 def _rows(came: np.ndarray, expected: np.ndarray) -> list[str]:

@@ -1,5 +1,5 @@
-"""Slips: an answer that is right but for its type, its dtype or an axis of length 1, a changed
-argument, or one that must lie in memory in one piece (`views`).
+"""Slips: an answer that is right but for its type, its dtype, an axis of length 1 or a key too
+many, a changed argument, or one that must lie in memory in one piece (`views`).
 
 A slip costs SHARE of an exercise, once, whatever is wrong in that way and however often. `expect`
 notes a slip and goes on with the value that was meant, so that the values themselves are looked at
@@ -35,6 +35,7 @@ STALE = (
 )
 LIST_FOR_TUPLE = "{} is a list; a tuple was asked for."
 SHAPE = "{} has the right numbers in another shape: with an axis of length 1 too many or too few."
+EXTRA_KEY = "{} has a key that was not asked for: return the named keys and no others."
 INDEX = re.compile(r"\[\d+\]")
 NUMBERS = (torch.Tensor, np.ndarray, int, float, list, tuple)
 
@@ -92,12 +93,15 @@ def converted(value: object, expected: object, name: str) -> object:
 
 
 def _as_number(value: object, expected: int | float, name: str) -> object:
-    """A tensor or array of one number, or a whole float for an int, as the number."""
+    """A tensor or array of one number, a whole float for an int, or a bool, as the number.
+
+    An int is a float to every caller (PEP 484), so it costs nothing.
+    """
     kind = type(expected)
     asked = f"a plain {kind.__name__} was asked for"
     if type(value) in (torch.Tensor, np.ndarray) and len(value.reshape(-1)) == 1:
         item = value.reshape(-1)[0].item()
-        if type(item) in (int, float) and not (kind is int and item != item):
+        if type(item) in (bool, int, float) and not (kind is int and item != item):
             came = (
                 f"number of numpy ({value.dtype})"
                 if type(value) is np.ndarray and not value.ndim
@@ -107,8 +111,11 @@ def _as_number(value: object, expected: int | float, name: str) -> object:
                 f"{name} is a {came}; {asked}. Use .item() or {kind.__name__}() to make a Python"
                 " number of it."
             )
-            return _as_number(item, expected, name)
+            return kind(item) if type(item) is bool else _as_number(item, expected, name)
         return value
+    if type(value) is bool:
+        note(f"{name} is a bool; {asked}. Use {kind.__name__}().")
+        return kind(value)
     if kind is int and type(value) is float and value.is_integer():
         note(f"{name} is a float; {asked}. Use // or int().")
         rounded = abs(value) >= 2**53 and math.isclose(

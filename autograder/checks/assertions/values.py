@@ -68,6 +68,10 @@ class Unreadable(Exception):
     """
 
 
+class UnreadableItem(Unreadable):
+    """One whose message begins with the innermost key that it stands under."""
+
+
 def type_name(value: object) -> str:
     """The type as a student would write it: `float`, `numpy.float64`, `torch.Tensor`."""
     kind = type(value)
@@ -82,7 +86,17 @@ def _cross_items(value: list | tuple | dict, depth: int) -> object:
         return type(value)(cross(item, depth + 1) for item in value)
     if sum(type(key) is not str for key in value) > MAX_KEYS:
         raise Unreadable(f"a dictionary with more than {MAX_KEYS:,} keys that are not text")
-    return {cross_key(key): cross(item, depth + 1) for key, item in value.items()}
+    return {cross_key(key): _cross_under(key, item, depth + 1) for key, item in value.items()}
+
+
+def _cross_under(key: object, item: object, depth: int) -> object:
+    """`cross` of what stands under a key, which the sentence of Unreadable then names."""
+    try:
+        return cross(item, depth)
+    except UnreadableItem:
+        raise
+    except Unreadable as reason:
+        raise UnreadableItem(f"under the key {readable(key, 40)} {reason}") from None
 
 
 def cross(value: object, depth: int = 0) -> object:
@@ -122,6 +136,8 @@ def cross(value: object, depth: int = 0) -> object:
             f"a {type_name(value)}, which is a subclass of torch.Tensor; return a plain"
             " torch.Tensor"
         )
+    if kind is torch.dtype:
+        raise Unreadable("a torch.dtype, which JSON does not have; return its name, a text")
     raise Unreadable(f"an object of type {type_name(value)}")
 
 
@@ -301,6 +317,11 @@ def _first_of(value: list | tuple | dict, most: int) -> str:
     return {list: "[{}{}]", tuple: "({}{})", dict: "{{{}{}}}"}[type(value)].format(
         ", ".join(parts), more
     )
+
+
+def two_lines(yours: str, expected: str) -> str:
+    """A student's value below which the expected one stands, both as they are to be shown."""
+    return f"yours    {yours}\nexpected {expected}"
 
 
 def told_apart(came: object, expected: object) -> tuple[str, str]:

@@ -113,7 +113,7 @@ def expect_breaks(
     recognises it. Raises CheckFailed.
     """
     if isinstance(form, Mapping):
-        found = expect(data, name).is_a(dict)
+        found = expect(data, name).only_keys(form).value
         if found.keys() != form.keys():
             raise CheckFailed(f"{name} should have the keys {', '.join(map(readable, form))}.")
         meant = {

@@ -7,16 +7,14 @@ is left ends the checker's own process at worst, which serves one submission and
 """
 
 import builtins
-import resource
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 
 from autograder.checks.inputs.callables import answer, check_sizes
+from autograder.common.memory_limit import memory_limit
 from autograder.sandbox.api.limits import Limits
 from autograder.sandbox.protocol import frames
 
@@ -114,20 +112,15 @@ def within(seconds: float, memory: int) -> Iterator[None]:
     timed = threading.current_thread() is threading.main_thread()
     if seconds <= 0:
         raise TooSlow
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if sys.platform == "linux":
-        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        ceiling = mapped + memory if hard == resource.RLIM_INFINITY else min(mapped + memory, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (ceiling, hard))
     before = signal.signal(signal.SIGALRM, _ring) if timed else None
     pause = signal.setitimer(signal.ITIMER_REAL, seconds)[0] if timed else 0.0
     try:
-        yield
+        with memory_limit(memory):
+            yield
     finally:
         if timed:
             signal.setitimer(signal.ITIMER_REAL, pause)
             signal.signal(signal.SIGALRM, before)
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _ring(number: int, frame: FrameType | None) -> None:

@@ -94,6 +94,9 @@ def test_dtype_shape_and_finiteness_have_sentences_of_their_own(value, sentence)
         (torch.tensor([1, 0]), torch.tensor([True, False]), "has dtype int64; bool was asked for"),
         (torch.tensor([[True, False]]), torch.tensor([1, 0]), "axis of length 1"),
         (1, True, "is an int; a bool was asked for"),
+        (True, 1.0, "is a bool; a plain float was asked for"),
+        (False, 0, "is a bool; a plain int was asked for"),
+        (torch.tensor(True), 1, "is a torch.Tensor; a plain int was asked for"),
         (torch.tensor([1.0, 0.0]), torch.tensor([True, False]), "has dtype float32"),
         (torch.tensor(False), False, "Use bool()"),
         (float(2**60 + 1), 2**60 + 1, "is a float; a plain int"),
@@ -115,7 +118,8 @@ def test_a_right_answer_of_another_type_is_a_slip_and_its_values_are_looked_at(
         ([1.0, 3.0], RIGHT),
         (torch.tensor(4), 3),
         (3.5, 3),
-        (torch.tensor(True), 1),
+        (torch.tensor(True), 2),
+        (False, 1.0),
         ([[1.0], [2.0, 3.0]], RIGHT),
         ("text", RIGHT),
         (torch.nan, 3),
@@ -160,7 +164,7 @@ def test_equal_values_pass_and_come_back(value, expected):
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (True, 1),
+        (True, 2),
         (2, True),
         ("1", 1),
         ([1, 2], [1]),
@@ -381,12 +385,26 @@ def test_has_asks_on_about_one_entry_and_names_it():
     assert "has no 'flops'" in failure(lambda: expect({"bytes": 3}).has("flops")).cause
 
 
-def test_is_a_takes_the_exact_type():
-    assert expect(3).is_a(int) == 3
-    assert (
-        failure(lambda: expect(True).is_a(int)).cause
-        and failure(lambda: expect("3").is_a(float)).cause
-    )
+def test_is_a_takes_the_exact_type_and_a_bool_for_a_number_as_a_slip():
+    noted = slips.begin()
+    assert expect(3).is_a(int) == 3 and type(expect(3).is_a(float)) is float and not noted
+    assert failure(lambda: expect("3").is_a(float)).cause
+    assert expect(True).is_a(int) == 1 and "is a bool" in noted[0]
+
+
+def test_a_key_too_many_is_a_slip_and_the_others_are_asked_about():
+    noted, asked = slips.begin(), expect({"loss": 1, "more": 2}).only_keys(["loss", "exponent"])
+    assert asked.value == {"loss": 1}
+    assert noted == [slips.EXTRA_KEY.format("Your result")]
+    assert asked.has("loss").equals(1, cause="no") == 1
+    assert "has no 'exponent'" in failure(lambda: asked.has("exponent")).cause
+    assert "a dict was asked for" in failure(lambda: expect([1]).only_keys("a")).cause
+
+
+def test_named_keys_alone_are_no_slip():
+    noted = slips.begin()
+    expect({"loss": 1}).only_keys(["loss"])
+    assert not noted
 
 
 def test_large_tensors_are_not_printed_whole():
@@ -436,7 +454,7 @@ def test_as_many_digits_are_shown_as_differ_and_no_needless_exponent(came, right
     came, right = (torch.tensor([one, 0.0], dtype=torch.float64) for one in (came, right))
     failed = failure(lambda: expect(came).close(right, cause="author's", rtol=1e-9))
     assert said in failed.detail
-    shown = re.search(r"came +(.*)\nexpected +(.*)", failed.detail)
+    shown = re.search(r"yours +(.*)\nexpected +(.*)", failed.detail)
     assert shown.group(1) != shown.group(2)
 
 

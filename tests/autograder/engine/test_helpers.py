@@ -144,7 +144,7 @@ def test_an_example_that_breaks_a_sentence_by_rounding_only_does_not_count():
     for wrong in (
         {"a": torch.tensor([-1e-7]), "ids": [1]},
         {"a": torch.tensor([-1.0])},
-        {"a": torch.tensor([-1.0]), "ids": [True]},
+        {"a": torch.tensor([-1.0]), "ids": [True, 2.5]},
         {"a": torch.tensor([-1.0]), "ids": [1] * 4},
         {"a": torch.tensor([-1.0]), "ids": [10]},
         [1],

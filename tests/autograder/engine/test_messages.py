@@ -216,7 +216,7 @@ def test_what_came_and_what_was_expected_stay_where_the_counts_have_no_room(fres
         asked.close(right, cause="Divide by seven. " * 12, rtol=1e-4)
 
     detail = run(made, lambda x: right + 1).stages[0].detail
-    assert "came     [[" in detail and "expected [[" in detail and "values differ" not in detail
+    assert "yours    [[" in detail and "expected [[" in detail and "values differ" not in detail
     assert "1.5714" in detail.split("expected")[-1] and "more line" not in detail
 
 

@@ -88,6 +88,10 @@ def test_a_missing_function_is_named():
         (torch.ones(2).to_sparse(), "sparse"),
         ({1j: 2}, "a dictionary with a key of type complex"),
         ({float("nan"): 2}, "the key nan"),
+        (
+            {"config": {"dtype": torch.float32}},
+            "returned under the key 'dtype' a torch.dtype, which JSON does not have",
+        ),
         ([[[[[[[[[[1]]]]]]]]]], "more than 8 levels"),
         (lambda: 1, "function"),
     ],

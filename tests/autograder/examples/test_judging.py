@@ -1,11 +1,15 @@
 """Examples at home: which hold, what they catch, and what is said of the others."""
 
+from functools import partial
+
 import pytest
 import torch
 
 from autograder.checks.mistakes.registry import mistakes_of
 from autograder.checks.protocol import EXERCISES, load_checks
-from autograder.examples import examples
+from autograder.checks.student.timeout import TimedStudent
+from autograder.common.errors import CourseError
+from autograder.examples import examples, judging
 from autograder.examples.judging import MOST, judge, problem
 
 BOTH = torch.tensor(
@@ -50,6 +54,23 @@ def test_rounding_is_no_disagreement_and_another_dtype_is_one():
 def test_a_huge_result_stops_a_child_and_counts_as_not_holding(masks, sizes):
     judged = judge(masks, [((torch.tensor([1]), *sizes), WEAK[1])], apart=True)
     assert judged.holds == (False,) and judged.caught == 0
+
+
+def test_an_example_that_is_too_large_for_the_reference_is_said_at_home(masks, capsys):
+    examples("04.masks", [RIGHT, ((torch.tensor([1]), 10**5, 10**5), WEAK[1])])
+    said = capsys.readouterr().out
+    assert "example 2 takes the reference more than 5 seconds or 1 GiB of memory" in said
+
+
+def test_a_reference_that_takes_too_long_is_stopped_as_check_would_be(masks, monkeypatch):
+    def endless():
+        while True:
+            pass
+
+    monkeypatch.setattr(judging, "TimedStudent", partial(TimedStudent, seconds=0.1))
+    monkeypatch.setattr(judging, "reference", lambda number: {"masks": lambda *_: endless()})
+    with pytest.raises(CourseError, match="example 1 takes the reference more than"):
+        judge(masks, [RIGHT], apart=False)
 
 
 def test_a_notebook_says_both_numbers_and_never_what_is_right(masks, capsys):

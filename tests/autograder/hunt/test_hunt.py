@@ -127,6 +127,19 @@ def test_a_check_that_was_stopped_is_not_called_failed(fourth, monkeypatch):
     assert reasons[1] == "it does not pass all of its checks yet (padding mask: time)"
 
 
+def test_a_loop_that_does_not_end_is_waited_for_in_one_stage(fourth, monkeypatch):
+    asked = []
+
+    def run_stages(exercise, *_):
+        asked.extend(stage.name for stage in exercise.stages)
+        return [Run(StageResult(one, 1, 0.0, Status.TIME), [], []) for one in asked]
+
+    monkeypatch.setattr("autograder.hunt.hunt.run_stages", run_stages)
+    source = "def masks(lengths, num_queries, num_keys):\n    while True: pass"
+    why = ready(fourth.exercises["04.masks"], LocalStudent({}), source)
+    assert len(asked) == 1 and why.endswith(f"({asked[0]}: time)")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("number", ["01", "04", "06", "09", "14"])
 def test_no_hunt_is_asked_that_has_no_answer(number):

@@ -108,6 +108,18 @@ def test_a_record_that_is_none_is_a_reason(first, notebook, value):
     assert asked[0].reason and not asked[0].questions
 
 
+def test_a_function_that_raises_gets_its_exception_and_the_call_as_the_reason(first):
+    exercises = [one for one in functions_of(first) if one.function == "analogy"]
+    source = "def analogy(matrix, a, b, c):\n    return 1 / 0"
+    names: dict = {}
+    exec(source, names)
+    exec(recorder_cell().source, names)
+    id = exercises[0].id
+    asked = ask_all(exercises, LocalStudent(names), {id: source}, {id: random.Random(1)}, {})
+    assert asked[0].reason.startswith("`analogy(")
+    assert asked[0].reason.endswith("` raises ZeroDivisionError: division by zero")
+
+
 KERNEL = """
 @triton.jit
 def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
