@@ -41,7 +41,7 @@ HEAVIER = {  # pages that hold more, with a limit of their own: it may fall, not
     "07-after-bert/longformer": 475_000,
     "07-after-bert/distillation": 460_000,
     "08-gpt/tasks": 435_000,
-    "08-gpt/training": 420_000,
+    "08-gpt/loss-curves": 420_000,
     "10-adapting-and-prompting/lora": 460_000,
     "10-adapting-and-prompting/grpo": 415_000,
     "10-adapting-and-prompting/chain-of-thought": 415_000,
