@@ -17,6 +17,7 @@ from course.book.pages.plots import colour
 
 SUBSCRIPT = re.compile(r"_(?:\{([^}]*)\}|(\w))")
 WIDEST = 35  # rem, on a wide screen
+ABOVE, BELOW = 16, 6  # what is left free: for the mark that opens a cell's code, and the caption
 
 Point = tuple[float, float]
 
@@ -97,7 +98,7 @@ class Diagram:
     def to_svg(self) -> str:
         """The drawing as inline SVG, without ids."""
         return (
-            f'<svg viewBox="0 0 {self.width:g} {self.height:g}"'
+            f'<svg viewBox="0 {-ABOVE} {self.width:g} {self.height + ABOVE + BELOW:g}"'
             f' style="max-width: {WIDEST}rem; margin: 0 auto; font-family: inherit">'
             f"{''.join(self.parts)}</svg>"
         )
