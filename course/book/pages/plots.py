@@ -1,4 +1,4 @@
-"""Pictures that do not move, from matplotlib: SVG in the course's colours and manner.
+"""Pictures that do not move, from matplotlib or a Diagram: SVG in the course's colours and manner.
 
     with plt.rc_context(course_style()):
         ...
@@ -112,7 +112,7 @@ def to_svg(figure, name: str) -> str:
 
 
 class Picture:
-    """A still matplotlib figure with alt text and caption, shown as SVG in the course's colours."""
+    """A still drawing with alt text and caption, shown as SVG in the course's colours."""
 
     def __init__(self, svg: str, caption: str, alt: str):
         self.svg, self.caption, self.alt = svg, caption, alt
@@ -130,13 +130,13 @@ class Picture:
 
 
 def picture(drawing, caption: str, alt: str) -> Picture:
-    """A still picture from a matplotlib figure drawn under `course_style()`, as the last value of a
-    cell.
+    """A still picture, as the last value of a cell.
 
-    alt: what the picture shows, for those who cannot see it. Raises FigureError if caption or alt
-    is empty.
+    drawing: a matplotlib figure drawn under `course_style()`, or a Diagram of `diagrams`. alt: what
+    the picture shows, for those who cannot see it. Raises FigureError if caption or alt is empty.
     """
     caption, alt = checked_words("picture", caption, alt)
     # ids must differ between pictures of a page
     mark = f"picture-{hashlib.sha256(alt.encode()).hexdigest()[:8]}"
-    return Picture(to_svg(drawing, mark), caption, alt)
+    svg = drawing.to_svg() if hasattr(drawing, "to_svg") else to_svg(drawing, mark)
+    return Picture(svg, caption, alt)
