@@ -37,9 +37,11 @@ def _accepted(
     children=_children,
     row=lambda node, child: node + 1,
     tested=lambda p, r: r,
+    target=lambda node: node + 1,
     number=lambda u, child: u[child],
     sampled=lambda p, r, node, parent: r,
     last=lambda u, child: u[-1],
+    after=lambda u, node: None,
     below=lambda sums, u: sums <= u,
     path=lambda nodes, tokens: nodes,
 ):
@@ -49,7 +51,7 @@ def _accepted(
         r, now, child = None, None, -1
         for child in children(parents, node):
             place = row(node, child)
-            r, now = (p[place], q[place]) if r is None else (r, now)
+            r, now = (p[target(place - 1)], q[place]) if r is None else (r, now)
             token = tokens[child]
             tries += 1
             if keep(number(u, child), now[token], tested(p[place], r)[token]):
@@ -58,9 +60,10 @@ def _accepted(
                 break
             r, now = rest(r, now, token), draft(now, token)
         else:
-            r = p[node + 1] if r is None else r
+            r = p[target(node)] if r is None else r
             r = sampled(p, r, node, above)
-            drawn = int(below(r.cumsum(0), last(u, child)).sum())
+            by = after(u, node)
+            drawn = int(below(r.cumsum(0), last(u, child) if by is None else by).sum())
             return path(found, tokens), min(drawn, p.shape[1] - 1)
 
 
@@ -203,6 +206,43 @@ _tree(
     number=lambda u, child: u[0],
 )
 _tree(
+    "row-of-p-too-early",
+    "one child per node",
+    5.5,
+    "You test a child of node i with row i of p. Its row is i + 1, because row 0 belongs to the"
+    " root.",
+    target=lambda node: node,
+)
+_tree(
+    "number-of-the-next-node",
+    "one child per node",
+    5.5,
+    "You sample with the number after the last accepted node's. Sample with the last one, u[N].",
+    after=lambda u, node: u[node + 1],
+)
+_tree(
+    "root-in-the-path",
+    "empty tree",
+    6,
+    "Your path begins with the root. Return only the accepted nodes.",
+    path=lambda nodes, tokens: [-1, *nodes],
+)
+_tree(
+    "path-from-the-leaf",
+    "one child per node",
+    4,
+    "Your path goes from the leaf to the root. Return it from the root downwards.",
+    path=lambda nodes, tokens: nodes[::-1],
+)
+_tree(
+    "p-after-an-acceptance",
+    "one child per node",
+    3.5,
+    "Once a node was accepted you always sample from p. Where its children were rejected, sample"
+    " from the residual.",
+    sampled=lambda p, r, node, parent: r if node == -1 else p[node + 1],
+)
+_tree(
     "at-least-u",
     "empty tree",
     0.5,
@@ -299,3 +339,50 @@ def _(parents, tokens, p, q, u):
 def _(parents, tokens, p, q, u):
     path, token = _accepted(parents, tokens, p, q, u)
     return path, torch.tensor(token)
+
+
+@mistake(
+    TREE,
+    "residual-of-p-each-time",
+    caught_by="rejected siblings",
+    loses=3.5,
+    misconception="You subtract each sibling's q from p. Subtract it from the residual that the"
+    " rejections before have left.",
+)
+def _(parents, tokens, p, q, u):
+    path, node = [], -1
+    while True:
+        r, draft = p[node + 1], q[node + 1]
+        for child in _children(parents, node):
+            token = tokens[child]
+            if u[child] * draft[token] < r[token]:
+                path.append(child)
+                node = child
+                break
+            r, draft = _residual(p[node + 1], draft, token), _without(draft, token)
+        else:
+            return path, min(int((r.cumsum(0) <= u[-1]).sum()), p.shape[1] - 1)
+
+
+@mistake(
+    TREE,
+    "last-accepted-sibling",
+    caught_by="rejected siblings",
+    loses=3.5,
+    misconception="You go on testing siblings after one was accepted. The first accepted child is"
+    " the next node.",
+)
+def _(parents, tokens, p, q, u):
+    path, node = [], -1
+    while True:
+        r, draft, chosen = p[node + 1], q[node + 1], None
+        for child in _children(parents, node):
+            token = tokens[child]
+            if u[child] * draft[token] < r[token]:
+                chosen = child
+            elif chosen is None:
+                r, draft = _residual(r, draft, token), _without(draft, token)
+        if chosen is None:
+            return path, min(int((r.cumsum(0) <= u[-1]).sum()), p.shape[1] - 1)
+        path.append(chosen)
+        node = chosen

@@ -69,7 +69,7 @@ def test_without_nodes_one_token_is_sampled(student, rng):
     for row in ([0.25, 0.0, 0.25, 0.5, 0.0], [0.0, 0.5, 0.5], [1.0]):
         p = torch.tensor([row])
         for u in (0.0, 0.2, 0.25, 0.3, 0.5, 0.6, 0.999):
-            ask(student, Tree([], [], p, torch.full_like(p, 1 / len(row))), [u], rule)
+            ask(student, Tree([], [], p, p), [u], rule)
     ask_drawn(student, rng, [drawn_tree(rng, [], V) for V in (1, 2, 5, 40, 1000)], rule)
 
 
@@ -93,6 +93,10 @@ def test_a_chain_is_verified_from_the_root(student, rng):
     three = by_hand([-1, 0, 1], [2, 1, 0])
     for u in ([0.2, 0.8, 0.4, 0.3], [0.9, 0.8, 0.4, 0.9], [0.1, 0.2, 0.999, 0.7]):
         ask(student, three, u, rule)
+    ask(student, Tree([-1], [1], one.p, one.q.roll(1, 1)), [0.6, 0.3], rule)
+    fine = torch.tensor([[0.4139, 0.2817, 0.3044], [0.3719, 0.3565, 0.2716]])
+    tree = Tree([-1], [1], fine[[0, 0]], fine[[1, 1]])
+    ask(student, tree, [0.95, 0.56], f"{rule} Use full float32.")
     never = Tree([-1], [1], torch.tensor([[0.5, 0.0, 0.5], AFTER_P[0]]), one.q)
     for last in (0.2, 0.7):
         ask(student, never, [0.0, last], f"{rule} With p = 0, always reject.")
@@ -133,6 +137,8 @@ def test_the_walk_goes_on_from_the_accepted_child(student, rng):
         "An accepted child is the next node, with its own rows of p and q; only its children are"
         " tested, in the order of their numbers."
     )
+    for parents in ([-1, -1], [-1, 0]):
+        ask(student, by_hand(parents, [1, 2]), [0.4, 0.9, 0.3], rule)
     tree = by_hand([-1, -1, 1, 0, 1, 3], [1, 0, 1, 0, 0, 2])
     for u in (
         [0.4, 0.5, 0.5, 0.3, 0.5, 0.1, 0.6],
