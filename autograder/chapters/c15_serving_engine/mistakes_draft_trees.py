@@ -291,7 +291,7 @@ def _(parents, tokens, p, q, u):
     "residual-kept-below",
     caught_by="rejected siblings",
     loses=4,
-    misconception="After an acceptance you go on with the residual. The accepted node has its own"
+    misconception="After an acceptance you keep the residual. The accepted node has its own"
     " rows of p and q.",
 )
 def _(parents, tokens, p, q, u):
@@ -369,7 +369,7 @@ def _(parents, tokens, p, q, u):
     "last-accepted-sibling",
     caught_by="rejected siblings",
     loses=3.5,
-    misconception="You go on testing siblings after one was accepted. The first accepted child is"
+    misconception="You test more siblings after one was accepted. The first accepted child is"
     " the next node.",
 )
 def _(parents, tokens, p, q, u):

@@ -132,7 +132,7 @@ def test_each_rejection_changes_both_distributions(student, rng):
 
 
 @accept_tree.stage("deeper trees", points=1)
-def test_the_walk_goes_on_from_the_accepted_child(student, rng):
+def test_the_walk_continues_from_the_accepted_child(student, rng):
     rule = (
         "An accepted child is the next node, with its own rows of p and q; only its children are"
         " tested, in the order of their numbers."
