@@ -442,6 +442,11 @@ def test_the_courses_answers_are_refused_in_words():
         through("verify", lambda p, q, guesses, u: engine_verify(p, Draft(guesses, q), None)) == 0
     )
 
+    def by_the_engine(parents, tokens, p, q, u):
+        return verify_tree(p, DraftTree(tokens, parents, q[:-1]), None)
+
+    assert through("accept_tree", by_the_engine) == 0
+
 
 def test_the_students_queue_serves_verses_in_little_memory():
     names = dict(reference("15"))
