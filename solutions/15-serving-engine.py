@@ -14,17 +14,17 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # Chapter 15. A serving engine: the exercises
 #
-# In this notebook you write a scheduler with preemption, prepare the inputs of a forward pass, verify draft tokens, stream text to a client, and test a benchmark report.
+# In this notebook you write a scheduler with preemption, prepare the inputs of a forward pass, verify draft tokens and trees of them, stream text to a client, and test a benchmark report.
 # At the end your functions replace their counterparts in the course's server, which answers four requests with SmolLM2.
 #
-# There are 9 exercises and 54 points. Plan about 175 minutes, in as many sittings as you like.
+# There are 10 exercises and 60 points. Plan about 195 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
 # | Scheduling and preemption | 1 to 3 | 72 | 21 |
-# | Batching and speculative decoding | 4 to 5 | 40 | 13 |
-# | Streaming | 6 to 7 | 36 | 11 |
-# | Benchmarks | 8 to 9 | 27 | 9 |
+# | Batching and speculative decoding | 4 to 6 | 60 | 19 |
+# | Streaming | 7 to 8 | 36 | 11 |
+# | Benchmarks | 9 to 10 | 27 | 9 |
 # | Your code runs the real thing | nothing to write | 3 | 0 |
 #
 # **How it works.**
@@ -636,12 +636,127 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
     else:
         print(f"{name:<17} first tokens {[round(count / 20_000, 3) for count in counts]}, {said / 20_000:.2f} tokens in a pass")
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "accept_tree-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 6. Accepting a tree of draft tokens
+#
+# **Why.** When the first token of a draft chain is rejected, all the others are wasted. A draft tree holds several candidates for each position, and one pass of the target model computes them all. But if each candidate were tested against the same distributions, the text would no longer be the target's.
+#
+# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Miao et al. (2024), section 4.3; Li et al. (2024), EAGLE, section 4.2
+#
+# Nodes $0 \dots N - 1$ of the tree are draft tokens. The **children** of a node continue its text; those of the root, number $-1$, continue the text so far. At a node with target distribution $p$ and draft distribution $q$, the children $x_1, x_2, \dots$ were sampled from $q$ one after another **without replacement**. They are tested in this order, starting with $r_1 = p$ and $q_1 = q$:
+#
+# $$ \text{accept } x_i \iff u\, q_i(x_i) < r_i(x_i). $$
+#
+# A rejection takes the draft's part out of the target's distribution, and the rejected token out of the draft's:
+#
+# $$ r_{i+1}(x) = \frac{\max(r_i(x) - q_i(x),\, 0)}{\sum_{x'} \max(r_i(x') - q_i(x'),\, 0)}, \qquad q_{i+1}(x) = \begin{cases} 0 & x = x_i, \\ q_i(x) / (1 - q_i(x_i)) & \text{otherwise.} \end{cases} $$
+#
+# The first accepted child is the next node, whose own children are tested in the same way. Where no child is accepted, or there is none, one token is sampled from the last $r$, and the pass ends.
+#
+# Write `accept_tree(parents, tokens, p, q, u)`. Return a tuple: the list of the accepted nodes, from the root downwards, and the sampled token.
+#
+# - `parents[i]` is the parent of node $i$, and `tokens[i]` its token. A parent has a smaller number than its children; siblings are tested in the order of their numbers.
+# - `p[0]` and `q[0]` are the distributions after the text so far, `p[i + 1]` and `q[i + 1]` those after node $i$: a child of node $i$ is tested with row $i + 1$.
+# - `u[i]` is the uniform number for node $i$, and `u[N]` the one for the sampled token.
+#
+# **By hand.** `parents` = [-1, -1], `tokens` = [1, 2], and at the root $p$ = (7, 4, 5)/16 and $q$ = (¼, ½, ¼). With `u` = (.6, .4, .3): for node 0, .6 · ½ = .3 is not less than ¼, rejected. $p - q$ = (3, -4, 1)/16, so $r_2$ = (¾, 0, ¼), and without token 1 $q_2$ = (½, 0, ½). For node 1, .4 · ½ = .2 is less than ¼, accepted. It has no children, so .3 samples from `p[2]`; if that is (¼, ¼, ½), the result is **([1], 1)**. With `u` = (.6, .8, .3), node 1 is rejected as well, as .4 is not less than ¼. $r_3$ = (1, 0, 0): **([], 0)**.
+#
+# **Rules**
+# 1. To sample with a number $u$, take the first token, in the order of ids, whose cumulative probability (its own included) is larger than $u$.
+# 2. Where $u\, q_i(x_i) = r_i(x_i)$, the child is rejected.
+# 3. Without nodes, the path is empty, and the token is sampled from `p[0]`.
+# 4. In greedy decoding, a row of `p` has all its probability on one token: a child with that token is accepted, any other is rejected. A row of `q` may have all its probability on one token as well; its node then has at most one child.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which three things change when a child is accepted, and which two when it is rejected?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Begin with an empty path and `node = -1`. In a `while True` loop, set `r` and `draft` to row `node + 1` of `p` and `q`, and go through the children of `node`. On acceptance, append the child, make it the node, and `break`. On rejection, replace `r` by the residual and divide it by its sum; then set `draft[token]` to 0, in a copy, and divide by what is left. A `for ... else` ends with the sample: `int((r.cumsum(0) <= u[-1]).sum())`.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# Parcels go down from the head office, number -1. At each office the branches are asked in the order of their numbers, and each has a limit of its own. An office that refuses leaves 1 kg of packaging behind, so that the parcel is lighter for the next.
+#
+# ```python
+# def route(parents, limits, weight):
+#     stops, office = [], -1
+#     while True:
+#         carried = weight
+#         for branch, above in enumerate(parents):
+#             if above == office and carried <= limits[branch]:
+#                 stops.append(branch)
+#                 office = branch
+#                 break
+#             carried -= above == office
+#         else:
+#             return stops, carried
+# ```
+#
+# `route([-1, -1, 1], [3, 4, 2], 5)` is `([1], 4)`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# - `parents` and `tokens` are lists of $N$ ints, $N$ from 0 to 30; a node has at most 4 children, with different tokens, each with a probability above 0 in its row of `q`. `p` and `q` $(N + 1, V)$ are float32 with rows that add up to 1, $V$ from 1 to 1000; the row of a node without children is in `q` too, and means nothing. `u` $(N + 1)$ is float32, from 0 to 0.999.
+# - Equality in rule 2 is asked only where it is exact in binary, as with ¼. Other numbers are further than 0.001 apart where the rules compare them: $u$ from $r_i(x_i) / q_i(x_i)$, and a sampling number from the cumulative probabilities. A residual adds up to at least 0.05 before it is normalized. What is left of $q$ for a further child is at least 0.05.
+# - One check enumerates all draws of small trees, with their probabilities: the probabilities of the generated tokens must be the target's within 0.000001.
+#
+# </details>
+
+# %% nbgrader={"grade": false, "grade_id": "accept_tree", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def accept_tree(parents: list[int], tokens: list[int], p: Float[Tensor, "N+1 V"], q: Float[Tensor, "N+1 V"], u: Float[Tensor, " N+1"]) -> tuple[list[int], int]:
+    """The accepted nodes from the root downwards, and the sampled token."""
+    ### BEGIN SOLUTION
+    path, node = [], -1
+    while True:
+        rest, draft = p[node + 1], q[node + 1]
+        for child in [i for i, parent in enumerate(parents) if parent == node]:
+            token = tokens[child]
+            if u[child] * draft[token] < rest[token]:
+                path.append(child)
+                node = child
+                break
+            rest = (rest - draft).clamp(min=0)
+            rest = rest / rest.sum()
+            draft = draft.clone()
+            draft[token] = 0
+            draft = draft / draft.sum()
+        else:
+            return path, int((rest.cumsum(0) <= u[-1]).sum())
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "accept_tree-check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check(accept_tree)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "accept_tree-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# Ten thousand passes at the root of the case by hand, with one, two and three children. The generated token must come from $p$ each time; what grows is the part of the passes in which a draft token is accepted.
+
+# %% nbgrader={"grade": false, "grade_id": "look-accept_tree", "locked": true, "schema_version": 3, "solution": false, "task": false}
+row, draft = torch.tensor([7, 4, 5]) / 16, torch.tensor([0.25, 0.5, 0.25])
+torch.manual_seed(3)
+for children in (1, 2, 3):
+    p, q, counts, accepted = row.expand(children + 1, 3), draft.expand(children + 1, 3), [0, 0, 0], 0
+    for _ in range(10_000):
+        tokens = draft.multinomial(children).tolist()
+        found = attempt(accept_tree, [-1] * children, tokens, p, q, torch.rand(children + 1))
+        if found is None:
+            break
+        path, token = found
+        counts[tokens[path[0]] if path else token] += 1
+        accepted += len(path)
+    else:
+        print(f"{children} children: first tokens {[round(count / 10_000, 3) for count in counts]}, accepted {accepted / 10_000:.3f}")
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-client", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
 # # Part 3. Streaming
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "Streamer-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6. Incremental detokenization
+# ## 7. Incremental detokenization
 #
 # **Why.** A client sees the text while it grows, and sent text cannot be taken back. A token may be half a character, and a stop string may arrive in three tokens.
 #
@@ -747,7 +862,7 @@ for ids in ((0, 1, 3, 4, 1, 2, 0), (0, 1, 0), (0, 3)):
         print(*(f"{streamer.pieces[id] if hasattr(streamer, 'pieces') else id} -> {streamer.add(id)!r};" for id in ids), f"at the end {streamer.finish()!r}, stopped {streamer.stopped}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "sse-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7. Server-sent events
+# ## 8. Server-sent events
 #
 # **Why.** A real client reads this, byte by byte. With one line break missing it waits forever.
 #
@@ -861,7 +976,7 @@ if stream is not None:
 # # Part 4. Benchmarks
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "test_load-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. A test for a benchmark report
+# ## 9. A test for a benchmark report
 #
 # **Why.** A latency report is a program too. Its mistakes can make a slow server look fast, and no error shows them.
 #
@@ -993,7 +1108,7 @@ for candidate in (all_is_fast, believes_the_client):
         print(f"{candidate.__name__}: stopped by {type(error).__name__}: {error}")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "faster-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9. "2.2 times faster"
+# ## 10. "2.2 times faster"
 #
 # **Why.** This sentence is on most slides about serving. Anyone who buys machines because of it should ask some questions first.
 #

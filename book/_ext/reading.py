@@ -1,8 +1,9 @@
-"""Numbers that a page would otherwise type: the roles {minutes} and {counted}, and the minutes at
-the head of each page.
+"""Numbers that a page would otherwise type: the roles {minutes}, {counted} and {release}, and the
+minutes at the head of each page.
 
 {minutes}`pmi`           minutes of the page beside this one
 {counted}`exercises 01`       see course/book/review/reading_time.py
+{release}`vllm`          the release of vLLM, SGLang or transformers that chapter 16's guide names
 """
 
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
+from course.book.pages.records import beside
 from course.book.review import reading_time as reading
+from course.book.review.source_guide import release
 
 
 class Minutes(SphinxRole):
@@ -39,6 +42,17 @@ class Counted(SphinxRole):
             return [], [self.inliner.reporter.error(f"{{counted}}: {error}", line=self.lineno)]
 
 
+class Release(SphinxRole):
+    """{release}`SYSTEM`: the release in which the files of that system were looked up."""
+
+    def run(self):
+        self.env.note_dependency(str(beside("16-review/source-guide.yml")))
+        try:
+            return [nodes.Text(release(self.text))], []
+        except ValueError as error:
+            return [], [self.inliner.reporter.error(f"{{release}}: {error}", line=self.lineno)]
+
+
 def say_minutes(app, pagename, templatename, context, doctree):
     """Put the computed minutes where the theme looks for them."""
     source = Path(app.srcdir, f"{pagename}.md")
@@ -50,5 +64,6 @@ def setup(app):
     """Register the roles and the event."""
     app.add_role("minutes", Minutes())
     app.add_role("counted", Counted())
+    app.add_role("release", Release())
     app.connect("html-page-context", say_minutes)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,11 +13,20 @@ import torch
 from autograder.authoring.catalogue import assignment
 from autograder.authoring.implementations import reference
 from autograder.chapters.c15_serving_engine import load_reports
+from autograder.chapters.c15_serving_engine.draft_trees import (
+    Accepted,
+    Tree,
+    accepted,
+    clear_numbers,
+    drawn_parents,
+    drawn_tree,
+)
 from autograder.chapters.c15_serving_engine.scheduling import Mirror, laid_out, planned, walked
 from autograder.checks.protocol import LocalStudent, expect_frequencies, run_exercise
 from reference_impl.corpora import path
 from reference_impl.corpora.small_models import small_model
 from reference_impl.engine.block_manager import BlockManager
+from reference_impl.engine.draft_trees import DraftTree, verify_tree
 from reference_impl.engine.engine import Engine, EngineConfig
 from reference_impl.engine.model_runner import ModelRunner
 from reference_impl.engine.scheduler import Scheduler, SchedulerConfig
@@ -36,8 +45,8 @@ def ours() -> dict:
     return reference("15")
 
 
-def test_the_assignment_is_worth_fifty_four_points():
-    assert FIFTEEN.points == 54
+def test_the_assignment_is_worth_sixty_points():
+    assert FIFTEEN.points == 60
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives(ours):
@@ -84,6 +93,10 @@ def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives(ours):
     assert ours["verify"](p, q, [1], torch.tensor([0.4, 0.6])) == [1, 2] and ours["verify"](
         p, q, [1], torch.tensor([0.6, 0.9])
     ) == [0]
+    rows = torch.tensor([[7 / 16, 4 / 16, 5 / 16], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
+    draft = torch.tensor([0.25, 0.5, 0.25]).expand(3, 3)
+    walk = lambda u: ours["accept_tree"]([-1, -1], [1, 2], rows, draft, torch.tensor(u))
+    assert walk([0.6, 0.4, 0.3]) == ([1], 1) and walk([0.6, 0.8, 0.3]) == ([], 0)
     streamer = ours["Streamer"]([b"Hi", b" Us", b"er:", b"\xc3", b"\xa9"], ["User:"])
     assert [streamer.add(id) for id in (0, 1, 3, 4, 1)] == [
         "Hi",
@@ -251,6 +264,64 @@ def test_greedy_verdicts_are_the_engine_s(ours):
         )
 
 
+def of_the_engine(tree: Tree) -> DraftTree:
+    """The same tree as the engine's: each node with the distribution it was drawn from."""
+    rows = []
+    for node, parent in enumerate(tree.parents):
+        before = [tree.tokens[one] for one in range(node) if tree.parents[one] == parent]
+        row = tree.q[parent + 1].double()
+        row[before] = 0
+        rows.append(row / row.sum())
+    return DraftTree(tree.tokens, tree.parents, torch.stack(rows) if rows else tree.q[:0])
+
+
+def test_accept_tree_goes_the_way_of_the_engine_s_verify_tree(ours, monkeypatch):
+    """The engine draws one number per tested node; its last draw is replaced by `u[N]`."""
+    rng, lengths = torch.Generator().manual_seed(8), set()
+    for number in range(200):
+        tree = drawn_tree(rng, drawn_parents(rng, number % 13), 5)
+        u = clear_numbers(rng, tree)
+        if u is None:
+            continue
+        path, token = ours["accept_tree"](
+            tree.parents, tree.tokens, tree.p, tree.q, torch.tensor(u)
+        )
+        tested = nodes_tested(tree.parents, path)
+        seen = iter([u[node] for node in tested])
+        monkeypatch.setattr(torch, "rand", lambda *a, seen=seen, **k: torch.tensor(next(seen)))
+        last = lambda p, *a, u=u, **k: (p.double().cumsum(0) <= u[-1]).sum()
+        monkeypatch.setattr(torch, "multinomial", last)
+        theirs = verify_tree(tree.p.double(), of_the_engine(tree), torch.Generator())
+        monkeypatch.undo()
+        assert theirs == [*(tree.tokens[node] for node in path), token]
+        assert next(seen, None) is None and accepted(tree, u) == Accepted(path, token, True)
+        lengths.add(len(path))
+    assert lengths >= {0, 1, 2, 3}
+
+
+def nodes_tested(parents: list[int], path: list[int]) -> list[int]:
+    """The nodes that are tested on the way along a path, in order."""
+    found = []
+    for node, following in zip([-1, *path], [*path, None]):
+        for child, parent in enumerate(parents):
+            if parent == node and (following is None or child <= following):
+                found.append(child)
+    return found
+
+
+def test_greedy_trees_are_the_engine_s(ours):
+    rng = torch.Generator().manual_seed(2)
+    for number in range(60):
+        tree = drawn_tree(rng, drawn_parents(rng, number % 9), 4)
+        p = torch.eye(4)[torch.randint(4, (len(tree.parents) + 1,), generator=rng)]
+        u = torch.rand(len(tree.parents) + 1, generator=rng).clamp(max=0.999)
+        path, token = ours["accept_tree"](tree.parents, tree.tokens, p, tree.q, u)
+        assert verify_tree(p, of_the_engine(tree), None) == [
+            *(tree.tokens[node] for node in path),
+            token,
+        ]
+
+
 class Bytes:
     """A tokenizer whose token i is the byte i."""
 
@@ -321,6 +392,7 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
     assert (park.parked, park.waiting, park.free) == (["lorry"], ["bus", "car"], 1)
     assert names["nights"]([{"rooms": [3, 12]}, {"rooms": [25]}], 10) == ([0, 1, 2], [0, 2, 3])
     assert names["spin"](torch.tensor([1.0, 2.0, 1.0]), 1, 0.6) == 2
+    assert names["route"]([-1, -1, 1], [3, 4, 2], 5) == ([1], 4)
     lines = names["Lines"]()
     assert (lines.add("one\r"), lines.add("\ntwo")) == ("one", "\ntwo")
     left = iter([(20, False), (21, True)])
@@ -369,6 +441,11 @@ def test_the_courses_answers_are_refused_in_words():
     assert (
         through("verify", lambda p, q, guesses, u: engine_verify(p, Draft(guesses, q), None)) == 0
     )
+
+    def by_the_engine(parents, tokens, p, q, u):
+        return verify_tree(p, DraftTree(tokens, parents, q[:-1]), None)
+
+    assert through("accept_tree", by_the_engine) == 0
 
 
 def test_the_students_queue_serves_verses_in_little_memory():

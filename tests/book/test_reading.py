@@ -6,6 +6,7 @@ import pytest
 
 from course.book.review import reading_time as reading
 from course.book.review.questions import load_questions
+from course.book.review.source_guide import release, versions
 from course.book.terms import load_terms
 from tests.book.conftest import ROOT
 
@@ -140,3 +141,17 @@ def test_a_chapter_is_linked_on_the_first_page_and_ends_with_what_its_reader_pre
     assert f"({folder}/index.md)" in (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
     assert any("```{predict}" in text for text in pages)
     assert ["```{flashcards}" in text for text in pages if "```{calibration}" in text] == [True]
+
+
+def test_a_release_is_the_one_of_the_source_guide_and_another_name_is_refused():
+    assert release("vllm") == versions()["vllm"]
+    with pytest.raises(ValueError, match="no release of 'tgi' is known; there are: vllm"):
+        release("tgi")
+
+
+def test_no_page_card_types_the_release_of_vllm():
+    lines = []
+    for path in ROOT.glob("book/[0-9]*/*.md"):
+        text = path.read_text(encoding="utf-8")
+        lines += re.findall(r"^- \*\*In the code\*\*.* in vLLM (.*?),", text, re.M)
+    assert len(lines) > 15 and set(lines) == {"{release}`vllm`"}

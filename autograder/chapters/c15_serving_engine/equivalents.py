@@ -26,6 +26,7 @@ EQUIVALENT = {
     },
     "15.prepare": {"prepare works for up to 100 of anything": "a step has at most 100 requests"},
     "15.verify": {"0  =>  -1": "the last axis of a vector is its first"},
+    "15.accept_tree": {"0  =>  -1 (place 2)": "the last axis of a vector is its first"},
     "15.test_load": {
         **dict.fromkeys(
             (

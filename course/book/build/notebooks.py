@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import yaml
 
 from course.book.review import reading_time as reading
+from course.book.review.source_guide import release
 
 DROPPED = {
     "calibration",
@@ -235,6 +236,8 @@ class _Page:
             return str(reading.minutes(self.source.parent / f"{content}.md"))
         if name == "counted":
             return f"{reading.counted(content, self.source.parent):g}"
+        if name == "release":
+            return release(content)
         return f"`{content}`"
 
     def link(self, match) -> str:

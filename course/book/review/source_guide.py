@@ -36,6 +36,13 @@ def versions() -> dict[str, str]:
     return listed()["versions"]
 
 
+def release(system: str) -> str:
+    """The release of one system; ValueError for a system without one."""
+    if system not in versions():
+        raise ValueError(f"no release of {system!r} is known; there are: {', '.join(versions())}")
+    return versions()[system]
+
+
 def rows() -> list[dict[str, str]]:
     """All rows of all topics."""
     return [row for topic in listed()["topics"] for row in topic["rows"]]
