@@ -641,7 +641,7 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 #
 # **Why.** When the first token of a draft chain is rejected, all the others are wasted. A draft tree holds several candidates for each position, and one pass of the target model computes them all. But if each candidate were tested against the same distributions, the text would no longer be the target's.
 #
-# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Miao et al. (2024), section 4.3; Li et al. (2024), EAGLE, section 4.2
+# **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Miao et al. (2024), section 4.3; Li et al. (2024), EAGLE, section 3.3
 #
 # Nodes $0 \dots N - 1$ of the tree are draft tokens. The **children** of a node continue its text; those of the root, number $-1$, continue the text so far. At a node with target distribution $p$ and draft distribution $q$, the children $x_1, x_2, \dots$ were sampled from $q$ one after another **without replacement**. They are tested in this order, starting with $r_1 = p$ and $q_1 = q$:
 #

@@ -1,6 +1,6 @@
 """Verify a tree of draft tokens: several candidates at each position, one pass.
 
-Miao et al. 2024 (SpecInfer), section 4.3; Li et al. 2024 (EAGLE), section 4.2. Nodes
+Miao et al. 2024 (SpecInfer), section 4.3; Li et al. 2024 (EAGLE), section 3.3. Nodes
 are in an order in which parents come first. The target reads all of them in one pass,
 under a mask that shows each node its own branch only. Then, from the root on:
 
