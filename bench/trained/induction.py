@@ -149,9 +149,7 @@ def circuit(model: PlacedDecoder, count: int = 64) -> dict[str, Any]:
                     match_left.append(round(float(match), 4))
     paths = {}
     for name in ("query", "key", "value"):
-        paths[name] = [
-            loss(path_patched(model, ids, heads, means[0], name)) for heads in groups
-        ]
+        paths[name] = [loss(path_patched(model, ids, heads, means[0], name)) for heads in groups]
     return {"removed": removed, "match_left": match_left, "paths": paths}
 
 
