@@ -1,8 +1,8 @@
 """Train a decoder of two layers and one of one layer on sequences that repeat, and look for
 induction heads.
 
-    python bench/trained/induction.py [--steps 1500] [--seeds 1] [--runs-only | --longer]
-        about half a minute on one core for a run of two layers; --longer: nine minutes in all
+    python bench/trained/induction.py [--steps 1500] [--seeds 1] [--runs-only]
+        about half a minute on one core for a run of two layers
 
 A text is a random sequence of 8 to 24 words, repeated until 49 words are full. In it no pair of
 words is likelier than another: what comes next can only be read off the earlier occurrence. Both
@@ -14,10 +14,7 @@ first time predicted the second time?
 
 Kept is the model of two layers of the first seed (`small_model("induction")`). `--runs-only` keeps
 none and writes bench/results/induction_seeds.json: when the change comes differs from seed to seed,
-and for one seed from processor to processor, since sums are rounded differently. `--longer` trains
-five models of two layers for 5,000 steps, keeps none either, and writes
-bench/results/induction_longer.json: for each also what happens without single heads (mean ablation)
-and without a head in what layer 2's queries, keys or values read (path patching).
+and for one seed from processor to processor, since sums are rounded differently.
 """
 
 import argparse
@@ -39,7 +36,6 @@ from texts import folder, losses_of_first_steps  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from reference_impl.corpora.small_models import add_figures, keep, small_model  # noqa: E402
-from reference_impl.measure.ablation import ablated, head_outputs, path_patched  # noqa: E402
 from reference_impl.measure.induction import (  # noqa: E402
     loss_by_position,
     prefix_matching,
@@ -62,7 +58,6 @@ WORDS = (
     " stone sun the tree walk water wind"
 ).split()
 LENGTH, BATCH, STEPS, SHORTEST, HALF, EVERY = 48, 16, 1500, 8, 20, 50
-LONGER, LONGER_SEEDS = 5000, 5
 
 
 def config(layers: int) -> PlacedConfig:
@@ -124,36 +119,6 @@ def measured(model: PlacedDecoder, count: int = 64) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def circuit(model: PlacedDecoder, count: int = 64) -> dict[str, Any]:
-    """What the second pass loses without heads, in nats; the last of five is all heads of a layer.
-
-    `removed` holds a list a layer, `paths` one for each projection of layer 2 that reads the stream
-    without heads of layer 1, and `match_left` layer 2's best prefix matching without them.
-    """
-    ids = twice(len(WORDS), HALF, count)
-    means = [output.mean(0) for output in head_outputs(model, ids)]  # (T, C), by position
-    every = range(model.config.num_heads)
-    groups = [*([head] for head in every), list(every)]
-
-    def loss(logits: Tensor) -> float:
-        return round(float(loss_by_position(logits, ids)[HALF:].mean()), 4)
-
-    removed, match_left = [], []
-    for block, mean in zip(model.blocks, means, strict=True):
-        removed.append([])
-        for heads in groups:
-            with ablated(block.attention, heads, mean):
-                removed[-1].append(loss(model(ids)))
-                match = prefix_matching(model.weights(ids)[1], HALF).max()
-                if block is model.blocks[0]:
-                    match_left.append(round(float(match), 4))
-    paths = {}
-    for name in ("query", "key", "value"):
-        paths[name] = [loss(path_patched(model, ids, heads, means[0], name)) for heads in groups]
-    return {"removed": removed, "match_left": match_left, "paths": paths}
-
-
-@torch.no_grad()
 def followed(model: PlacedDecoder, count: int = 256, gap: int = 12) -> dict[str, float]:
     """In texts of different words, of which one comes again at the end: the mean probability of the
     word that followed it, and the share of texts where it is the likeliest.
@@ -211,14 +176,6 @@ def run(job: tuple[int, int, int]) -> dict[str, Any]:
     }
 
 
-def longer_run(job: tuple[int, int, int]) -> dict[str, Any]:
-    """A run, and which heads its copying rests on."""
-    found = run(job)
-    model = PlacedDecoder(KIND, config(job[0])).eval()
-    model.load_state_dict(found["weights"])
-    return {**found, "circuit": circuit(model)}
-
-
 def in_two_processes(jobs: list, work: Callable) -> list[dict[str, Any]]:
     """The result of each job, in order."""
     with ProcessPoolExecutor(2) as pool:
@@ -231,13 +188,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--runs-only", action="store_true", help="keep no model")
-    parser.add_argument("--longer", action="store_true", help="five longer runs; keep no model")
     options = parser.parse_args()
-    if options.longer:
-        options.steps, options.seeds = LONGER, LONGER_SEEDS
-        jobs = [(2, seed, LONGER) for seed in range(LONGER_SEEDS)]
-        save_runs("induction_longer", in_two_processes(jobs, longer_run), options)
-        return
     jobs = [(layers, seed, options.steps) for seed in range(options.seeds) for layers in (2, 1)]
     runs = in_two_processes(jobs, run)
     if options.runs_only:
