@@ -28,11 +28,12 @@ HEAVIER = {  # pages that hold more, with a limit of their own: it may fall, not
     "03-context-before-attention/seq2seq": 525_000,  # a diagram and its code: 30 to 40 kB
     "03-context-before-attention/state-space": 452_000,  # as above
     "04-attention-and-the-transformer/attention": 430_000,
-    "04-attention-and-the-transformer/block": 525_000,
+    "04-attention-and-the-transformer/block": 465_000,
     "04-attention-and-the-transformer/families": 475_000,
     "04-attention-and-the-transformer/heads": 510_000,
     "04-attention-and-the-transformer/induction": 530_000,
-    "04-attention-and-the-transformer/positions": 585_000,
+    "04-attention-and-the-transformer/positions": 430_000,
+    "04-attention-and-the-transformer/relative": 435_000,
     "04-attention-and-the-transformer/rotary": 420_000,
     "06-bert-finetuning-and-inference/search": 495_000,
     "09-generating-text/sampling": 435_000,

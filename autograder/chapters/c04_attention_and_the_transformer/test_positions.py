@@ -11,6 +11,7 @@ from autograder.checks.inputs.draws import distinct, look_alikes, normal, one_ch
 from autograder.checks.protocol import exercise, expect
 
 PAGE = "04-attention-and-the-transformer/positions"
+RELATIVE = "04-attention-and-the-transformer/relative"
 ROTARY = "04-attention-and-the-transformer/rotary"
 FARTHEST = 100_000
 NEAR = {"rtol": 1e-4, "atol": 5e-6}  # angles in float32 are right to here while positions are small
@@ -368,7 +369,7 @@ distance_bias = exercise(
     "04.distance_bias",
     function="distance_bias",
     points=4,
-    see=f"{PAGE}#alibi",
+    see=f"{RELATIVE}#alibi",
     withhold=LAYERS,
 )
 
