@@ -73,8 +73,8 @@ def _of_two_calls(telling: Effects, steps: int, draw: Random) -> Iterator[Questi
             why = f"The result {'differs' if differs else 'is the same'}"
             pair.append(Statement(text, differs, why, steps))
         end = (
-            f"In which of them does the result differ from the unchanged code's? An exception"
-            f" differs from any result. {LEGEND}"
+            f"In which of them does the result differ from the unchanged code's? Rounding is no"
+            f" difference, an exception is one. {LEGEND}"
         )
         yield of_two("inputs", "Two changes, each made alone:", end, pair)
 

@@ -117,7 +117,7 @@ EMPTY = {
 
 
 def test_the_kind_of_a_change_does_not_tell_its_effect():
-    """Nine of ten removed lines raise, one of ten exchanges does; asked, each does half the time."""
+    """Nine of ten removed lines raise, and one of ten exchanges; asked, each does half the time."""
     changes = [[line, "the line is removed", "error", None] for line in range(9)]
     changes += [[9, "the line is removed", "same", None]]
     changes += [[line, "a comparison is exchanged", "same", None] for line in range(9)]
