@@ -24,14 +24,24 @@ from autograder.checks.student.base import Student
 from autograder.checks.student.requests import Call, Request, StudentError
 from autograder.grading.assignment import Assignment
 from autograder.sandbox.api.cells import Cell
-from autograder.viva.questions import Question, questions
+from autograder.viva.kinds.question import Question
+from autograder.viva.questions import questions
 
 INSIDE = Path(__file__).with_name("inside")
-FILES = ("describing", "episodes", "code", "watch", "change")  # each needs those before it
+FILES = ("describing", "episodes", "code", "watch", "change", "inputs")  # each needs those before
 SIBLINGS = "from autograder.viva.inside."
-ENTRIES = ("w2s_begin", "w2s_end", "w2s_given", "w2s_record", "w2s_changed")
+ENTRIES = (
+    "w2s_begin",
+    "w2s_end",
+    "w2s_given",
+    "w2s_record",
+    "w2s_changed",
+    "w2s_inputs",
+    "w2s_grown",
+)
 MOST_ELEMENTS = 4096  # of the tensors of a kernel's launch
 MOST_CHANGES = 24  # of one function, that are asked for
+MOST_INPUTS = 8  # the same of its calls
 IN_ORDER = "; its program instances run in the order of their ids"
 NO_CALL = "its checks make no call that can be played again"
 
@@ -116,9 +126,9 @@ def _ask(
         captured, raised = _captured(exercise, student, "triton.jit" in source)
         if not captured:
             return _because(without, raised or NO_CALL)
-        record = _value(student, "w2s_record", source, name, given)
-        made = questions(record, _changed(student, source, name, given), draw)
-        call = str(record["call"])
+        runs = _runs(student, source, name, given)
+        made = questions(runs, draw)
+        call = str(runs["record"]["call"])
     except StudentError as error:
         return _because(without, error.text.strip().rsplit("\n", 1)[-1])
     except (TypeError, KeyError, IndexError, ValueError, AttributeError):
@@ -165,15 +175,31 @@ def _raised(call: Call) -> str:
     return f"`{written}` raises {error.removesuffix('.')}"
 
 
-def _changed(student: Student, source: str, name: str, given: list[str]) -> dict:
-    """What small changes do, asked one by one: each may take as long as a call may."""
+def _runs(student: Student, source: str, name: str, given: list[str]) -> dict:
+    """The recorded run, and what changes of the code and other inputs give.
+
+    Changes and inputs are asked for one by one: each may take as long as a call may.
+    """
+    code = (source, name, given)
+    record = _value(student, "w2s_record", *code)
     changes: list = []
     for number in range(MOST_CHANGES):
-        changed = _value(student, "w2s_changed", source, name, given, number)
+        changed = _value(student, "w2s_changed", *code, number)
         changes += changed["changes"]
         if changed["more"] is not True:
             break
-    return {"before": changed["before"], "changes": changes}
+    inputs: list = []
+    for number in range(MOST_INPUTS):
+        one = _value(student, "w2s_inputs", *code, number)
+        inputs += one["inputs"]
+        if one["more"] is not True:
+            break
+    return {
+        "record": record,
+        "changed": {"before": changed["before"], "changes": changes},
+        "inputs": inputs,
+        "grown": _value(student, "w2s_grown", *code),
+    }
 
 
 def _plain(args: tuple) -> tuple | None:

@@ -20,7 +20,7 @@ from autograder.common.atomic_files import OWNER_ONLY, write_whole
 from autograder.common.errors import CourseError
 from autograder.grading.grade import Verdict
 from autograder.viva.ask import Asked
-from autograder.viva.questions import OPTIONS
+from autograder.viva.kinds.question import OPTIONS
 
 ANSWERS, KEY = "answers.csv", "key.json"
 COLUMNS = ("student", "name", "sheet", "answers")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 SUMMARY = "ask three questions about each function that somebody wrote"
 EPILOG = """\
-The questions come from the code itself and from a run of it: what a line assigns, which line runs
-next, which changed line gives a result. They name lines and quote none. No language model is
-involved; the code runs in the sandbox. They are meant to be answered on paper, code in hand.
+The questions come from the code itself and from runs of it: what lines assign and how often they
+run, also on longer inputs, and what a small change does. They name lines and quote none. No
+language model is involved; the code runs in the sandbox. They are meant to be answered on paper,
+code in hand.
 With a notebook: practice on your own work; `--key` shows the answers. With --class: a page to print
 for each student whose functions earned full points, the key, and answers.csv to type letters into.
 Then `course viva 01 --record` puts the points into the gradebook as the assignment viva-01 and

@@ -53,6 +53,7 @@ def w2s_changed(source: str, name: str, given: list, number: int) -> dict:
     episode, code = CAPTURE["chosen"], Code(source, name, given)
     if number == 0:
         CAPTURE["before"] = [_run(source, name, episode) for _ in range(2)]
+        CAPTURE["outcomes"] = {}
     before, again = CAPTURE["before"]
     if not alike(before, again):
         # What a change does cannot be told from chance.
@@ -64,6 +65,7 @@ def w2s_changed(source: str, name: str, given: list, number: int) -> dict:
         outcomes = [_outcome(before, text, name, episode) for _ in range(2)]
         if outcomes[0] is not None and outcomes[0] == outcomes[1]:
             found.append([line, label, *outcomes[0]])
+            CAPTURE["outcomes"][site] = (line, label, outcomes[0][0])
     more = number + 1 < len(chosen)
     return {"before": _text(before, describe(before)), "changes": found, "more": more}
 

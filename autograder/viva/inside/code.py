@@ -50,7 +50,7 @@ class Code:
         pairs = [(line, *one) for line, it in self.watched.items() for one in _assigned(it)]
         self.assigned = dict(enumerate(pairs))
         nodes = [one for it in self.watched.values() for one in _expressions(it)]
-        roles = _roles(nodes)
+        roles = _roles(nodes, list(self.watched.values()))
         self.expressions = {
             len(pairs) + number: (node.lineno, role, node)
             for number, (node, role) in enumerate(zip(nodes, roles))
@@ -170,26 +170,48 @@ def _is_pure(node: ast.AST) -> bool:
     return True
 
 
-def _roles(nodes: list) -> list:
-    """How each expression is called without quoting it: "the first `+`", "the call of `mean`"."""
-    names, counts, numbers = [], {}, {}
-    for node in sorted(nodes, key=lambda one: (one.lineno, one.end_col_offset)):
+def _roles(nodes: list, statements: list) -> list:
+    """How each expression is called without quoting it: "the `+`", "call 2 of the line".
+
+    All expressions of a line are numbered, those that are not asked about, too.
+    """
+    numbers, counts = {}, {}
+    parts = [one for it in statements for one in ast.walk(it) if isinstance(one, PURE)]
+    every = {_span(one): one for one in parts}  # an `if` has the parts of its block, too
+    for node in sorted(every.values(), key=lambda one: (one.lineno, *_end(one))):
         key = (node.lineno, _role(node))
         counts[key] = counts.get(key, 0) + 1
-        numbers[id(node)] = counts[key]
+        numbers[_span(node)] = counts[key]
+    names = []
     for node in nodes:
         role = _role(node)
         several = counts[(node.lineno, role)] > 1
-        names.append(f"{role} (number {numbers[id(node)]} of the line)" if several else role)
+        order = ", in the order of closing brackets" if role in BRACKETS else ""
+        number = f" (number {numbers[_span(node)]} of the line{order})"
+        names.append(f"{role}{number}" if several else role)
     return names
+
+
+def _span(node: ast.expr) -> tuple:
+    return (type(node).__name__, node.lineno, node.col_offset, *_end(node))
+
+
+def _end(node: ast.expr) -> tuple:
+    """Where a reader finds a node: brackets where they close, an operator after its left side."""
+    left = getattr(node, "left", None)
+    if left is not None:
+        return (left.end_lineno, left.end_col_offset)
+    return (node.end_lineno, node.end_col_offset)
+
+
+BRACKETS = ("the call", "the subscript `[…]`")
 
 
 def _role(node: ast.AST) -> str:
     if isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        return f"the call of `{name}`" if name else "the call"
+        return "the call"
     if isinstance(node, ast.BinOp):
         return f"the `{SYMBOLS.get(type(node.op), 'operator')}`"
     if isinstance(node, ast.Compare):
         return f"the `{SYMBOLS.get(type(node.ops[0]), 'comparison')}`"
-    return "the brackets `[…]`"
+    return "the subscript `[…]`"

@@ -8,6 +8,10 @@ SHOWN = 60  # characters of a value that is asked for
 SHOWN_ELEMENTS = 12  # of a tensor whose values are shown
 SHOWN_ARGUMENT = 160  # characters
 EXACT = (bool, int, str, type(None))
+# Parts of the text of an argument that does not tell all its values (see `shown`).
+MORE_THAN_SHOWN = tuple(
+    f"a {kind}" for kind in ("tensor of", "list of", "tuple of", "dict of", "generator", "function")
+)
 
 
 def describe(value: object) -> dict:

@@ -45,3 +45,21 @@ def changed():
         return {"before": one["before"], "changes": found}
 
     return run
+
+
+@pytest.fixture(scope="session")
+def runs(recorded, changed):
+    """All that questions on a cell are made of; `calls` as for `recorded`."""
+
+    def run(source: str, name: str, calls) -> dict:
+        record = recorded(source, name, calls)
+        names = record.pop("names")
+        found = {"record": record, "changed": changed(names, source, name), "inputs": []}
+        number, more = 0, True
+        while more:
+            one = names["w2s_inputs"](source, name, [], number)
+            found["inputs"] += one["inputs"]
+            number, more = number + 1, one["more"]
+        return found | {"grown": names["w2s_grown"](source, name, [])}
+
+    return run
