@@ -22,6 +22,12 @@ cache = exercise(
 )
 
 
+RAISES = {
+    "append": "`append` raises an exception although there is room for all T tokens.",
+    "truncate": "`truncate(n)` raises an exception although n is between 0 and `length`.",
+}
+
+
 class Beside:
     """A student's cache and what it should hold: two lists of tokens, each (B, K, D)."""
 
@@ -41,31 +47,37 @@ class Beside:
         return normal(self.rng, B, K, T, D), normal(self.rng, B, K, T, D)
 
     def call(self, method: str, *arguments: object) -> object:
-        """Call a method; under the name of the class, so that what comes back is compared with what
-        known mistakes give.
+        """Call a method that must not raise; under the name of the class, so that what comes back
+        is compared with what known mistakes give.
         """
         try:
             return self.student.ask("call", "KVCache", method, of=self.handle, args=arguments).value
         except StudentError as error:
-            raise self.lacking(error) from None
+            if error.kind != "error" or not self.has_length():
+                raise self.lacking(error) from None
+            raise CheckFailed(RAISES[method], f"{self.given}\n{error.text}") from None
 
     def lacking(self, error: StudentError) -> Exception:
         """What is no cache at all is a wrong answer, and not an error of the student's code."""
-        try:
-            there = error.kind != "missing" and (
-                error.kind != "error" or inside(self.handle).get("length") is not None
-            )
-        except StudentError:
-            there = False
-        return (
-            error
-            if there
-            else CheckFailed(
+        if error.kind == "missing" or error.kind == "error" and not self.has_length():
+            return CheckFailed(
                 "`KVCache(B, K, room, D)` makes an object with the methods `append` and `truncate`,"
                 " and with `length`.",
                 error.text,
             )
-        )
+        return error
+
+    def has_length(self) -> bool:
+        """Whether the object has a `length`; the question is not recorded, since the call before
+        it is the one to report.
+        """
+        recorded = len(self.student.calls)
+        try:
+            return inside(self.handle).get("length") is not None
+        except StudentError:
+            return False
+        finally:
+            del self.student.calls[recorded:]
 
     def right(self) -> tuple[torch.Tensor, torch.Tensor]:
         """What is to come back: all so far."""
@@ -120,10 +132,13 @@ class Beside:
             )
         except StudentError as error:
             raise self.lacking(error) from None
+        name, first = command[:2]
+        asked = f"append of {first.shape[2]}" if name == "append" else f"truncate({first})"
         expect(raised == "ValueError").is_true(
             cause=cause,
             detail=(
-                f"{self.given}, {len(self.keys)} tokens so far: {raised or 'nothing'} was raised"
+                f"{self.given}, {len(self.keys)} tokens so far, {asked}:"
+                f" {raised or 'nothing'} was raised"
             ),
         )
 
@@ -560,6 +575,14 @@ def test_each_token_is_read_once(student, rng):
         " nothing."
     )
     rows = uneven(rng, 997, 12)
+    reader = ask(student, rows, prompts(rng, 12, 2)[0], 3, rule)
+    expect(reader.plain).is_true(
+        cause=(
+            "`step` takes a list of ints and an int: no tuple, no tensor, and no tensor inside a"
+            " list."
+        )
+    )
+    # Such an order that mistakes fail after different numbers of calls, and can be told apart.
     for length, n in (
         (1, 1),
         (1, 5),
@@ -573,12 +596,6 @@ def test_each_token_is_read_once(student, rng):
     ):
         reader = ask(student, rows, prompts(rng, 12, length)[0], n, rule)
         wanted = [(length, 0)] + [(1, length + place) for place in range(n - 1)]
-        expect(reader.plain).is_true(
-            cause=(
-                "`step` takes a list of ints and an int: no tuple, no tensor, and no tensor inside"
-                " a list."
-            )
-        )
         expect(reader.read == wanted).is_true(
             cause=rule,
             detail=(

@@ -273,7 +273,8 @@ def test_keys_are_not_expanded(student, rng):
         "300 heads attend to 300 latents of 4 dimensions, with less memory than their expanded keys"
         " would take. Multiply the query by A, and the average latent by B."
     )
-    parts = latents(rng, 300, 1, 300, (300, 2, 4, 300))
+    q, *others = latents(rng, 300, 1, 300, (300, 2, 4, 300))
+    parts = (q / 16, *others)  # small scores: the order of so many additions does not show
     try:
         with student.capped(40 * MIB):
             came = expect(student.latent_attention(*parts)).is_tensor(
