@@ -146,8 +146,8 @@ class Beside:
 @cache.stage("one-by-one", points=2)
 def test_tokens_are_put_behind_each_other(student, rng):
     rule = (
-        "`append` puts the new token behind the others and returns all so far, keys and values, and"
-        " nothing of the room that is still empty."
+        "`append` puts the new token after the others and returns all keys and values so far,"
+        " without the empty part."
     )
     for B, K, room, D in (
         (1, 1, 4, 1),
@@ -167,10 +167,7 @@ def test_tokens_are_put_behind_each_other(student, rng):
 
 @cache.stage("many", points=1)
 def test_many_tokens_may_come_at_once(student, rng):
-    rule = (
-        "T new tokens come at once, each time another number of them: all are put behind the"
-        " others, in their order."
-    )
+    rule = "T can differ from call to call: all T new tokens come after the others, in their order."
     for room, steps in (
         (4, (2, 1, 1)),
         (4, (4,)),
@@ -203,8 +200,8 @@ def test_length_counts_tokens(student, rng):
 @cache.stage("texts", points=1)
 def test_texts_heads_and_caches_do_not_mix(student, rng):
     rule = (
-        "Texts and heads do not mix, and keys are not values: what comes back has the shape (B, K,"
-        " S, D), tokens along the third axis."
+        "Sequences and heads never mix: both results have the shape (B, K, S, D), with tokens"
+        " along the third axis."
     )
     for B, K, room, D in (
         (2, 1, 4, 1),
@@ -225,8 +222,8 @@ def test_texts_heads_and_caches_do_not_mix(student, rng):
     for T in (3, 1, 5):
         turned.append(
             T,
-            "What is given may be a view of a larger tensor, such as a transpose: `reshape` works"
-            " there, `view` may not.",
+            "k and v may be views of larger tensors, such as a transpose: `reshape` works there,"
+            " `view` may not.",
             views=True,
         )
     several = [Beside(student, rng, 2, 2, 8, 3) for _ in range(2)] + [
@@ -304,10 +301,7 @@ def test_what_is_taken_back_is_gone(student, rng):
 
 @cache.stage("refused", points=0.5, after="truncate")
 def test_a_length_that_is_not_there_is_refused(student, rng):
-    rule = (
-        "`truncate(n)` raises a ValueError for an n below 0 or above `length`: what is forgotten,"
-        " or was never there, cannot be kept."
-    )
+    rule = "`truncate(n)` raises a ValueError for an n below 0 or above `length`."
     for room, length, wrong in (
         (6, 3, (7, 4, 6, -1, -3, 300)),
         (4, 4, (5, -4, -1)),
@@ -551,12 +545,7 @@ def test_there_are_n_new_tokens(student, rng):
         )
     for prompt in prompts(rng, 12, 1, 7):
         reader = ask(student, rows, prompt, 0, "With n = 0 the list is empty.", whole_list=True)
-        expect(len(reader.read) == 0).is_true(
-            cause=(
-                "With n = 0 nothing is asked: no token is read of which nobody wants to know what"
-                " follows."
-            )
-        )
+        expect(len(reader.read) == 0).is_true(cause=("With n = 0 `step` is not called."))
     ask(
         student,
         torch.zeros(5, 1),

@@ -236,8 +236,8 @@ def test_one_query_sees_all_latents(student, rng):
         ask_attention(
             student,
             (size * torch.ones_like(q), q_rot, c, k_rot, A.abs(), B),
-            "Scores may be some hundreds: take the softmax in one step, without an exp of your own"
-            " that overflows.",
+            "Scores may be in the hundreds, where exp overflows: subtract the largest first, or"
+            " use `softmax`.",
         )
 
 
@@ -262,8 +262,8 @@ def test_queries_are_the_last_tokens(student, rng):
             student,
             (torch.ones(1, 5, 1), torch.zeros(1, 5, 1), steep, steep * 0)
             + (torch.ones(1, 1, 1), torch.ones(1, 2, 1) / step),
-            "Each token scores hundreds above the one before. What is not seen gets no weight at"
-            " all, and no say in how large the others are.",
+            "Each token scores hundreds above the one before: a masked token must not influence"
+            " the softmax at all.",
         )
 
 
