@@ -872,3 +872,134 @@ def _(pre, slope):
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else (pre <= 0).all(0).sum().item() / len(pre)
+
+
+@mistake(
+    NORM,
+    "no-keepdim",
+    caught_by="size",
+    loses=4,
+    misconception=(
+        "Your mean loses its axis, so it does not broadcast against x. Use `keepdim=True`."
+    ),
+)
+def _(x, w, eps):
+    return _norm(x, w, eps, mean=lambda squares, axis: squares.mean(axis))
+
+
+@mistake(
+    NORM,
+    "eps-after-the-inverse",
+    caught_by="eps",
+    loses=3,
+    misconception="You add eps after taking the inverse root. Add it to the mean of the squares.",
+)
+def _(x, w, eps):
+    full = x.float()
+    inverse = full.square().mean(-1, keepdim=True).rsqrt() + eps
+    return (full * inverse * w.float()).to(x.dtype)
+
+
+@mistake(
+    GATED,
+    "down-never-transposed",
+    caught_by="closed",
+    loses=2.5,
+    misconception=(
+        "You multiply by `down` without transposing it. A row of it makes one dimension of the"
+        " result."
+    ),
+)
+def _(x, gate, up, down):
+    return (silu(x @ gate.T) * (x @ up.T)) @ down
+
+
+@mistake(
+    GATED,
+    "no-down",
+    caught_by="one-unit",
+    loses=4,
+    misconception="You leave out the down projection.",
+)
+def _(x, gate, up, down):
+    return silu(x @ gate.T) * (x @ up.T)
+
+
+@mistake(
+    GATED,
+    "silu-of-the-result",
+    caught_by="one-unit",
+    loses=4,
+    misconception="You apply SiLU to the result. It belongs to the gate alone.",
+)
+def _(x, gate, up, down):
+    return silu(((x @ gate.T) * (x @ up.T)) @ down.T)
+
+
+@mistake(
+    GATED,
+    "softmax",
+    caught_by="one-unit",
+    loses=4,
+    misconception="You use a softmax over the units. SwiGLU uses SiLU, unit by unit.",
+)
+def _(x, gate, up, down):
+    return _gated(x, gate, up, down, act=lambda z: z.softmax(-1))
+
+
+@mistake(
+    WEIGHED,
+    "queries-for-kv-heads",
+    caught_by="attention",
+    loses=1.5,
+    misconception="You give queries K heads. They have H; only keys and values have K.",
+)
+def _(V, C, layers, H, K, D, F, tied):
+    return _weighed(V, C, layers, H, K, D, F, tied, attention=layers * (H + 3 * K) * D * C)
+
+
+@mistake(
+    WEIGHED,
+    "no-values",
+    caught_by="attention",
+    loses=1.5,
+    misconception="You count keys or values. Both have a matrix of K · D rows.",
+)
+def _(V, C, layers, H, K, D, F, tied):
+    return _weighed(V, C, layers, H, K, D, F, tied, attention=layers * (2 * H + K) * D * C)
+
+
+@mistake(
+    WEIGHED,
+    "three-norms-a-block",
+    caught_by="norms",
+    loses=1.5,
+    misconception=(
+        "You count three norms per block. There are two, and one more after the last block."
+    ),
+)
+def _(V, C, layers, H, K, D, F, tied):
+    return _weighed(V, C, layers, H, K, D, F, tied, norms=3 * layers * C)
+
+
+@mistake(
+    WEIGHED,
+    "no-output-in-the-total",
+    caught_by="total",
+    loses=0.5,
+    misconception="Your total leaves out the output layer.",
+)
+def _(V, C, layers, H, K, D, F, tied):
+    found = _weighed(V, C, layers, H, K, D, F, tied)
+    return found | {"total": found["total"] - found["output"]}
+
+
+@mistake(
+    DEAD,
+    "percent",
+    caught_by="all-rows",
+    loses=4,
+    misconception="You return percent. A fraction goes from 0 to 1.",
+)
+def _(pre, slope):
+    return 0.0 if slope or not len(pre) else 100 * (pre <= 0).all(0).float().mean().item()

@@ -839,3 +839,20 @@ def _(step, prompt, n):
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, start=lambda P, made: made)
+
+
+@mistake(
+    WRITE,
+    "stops-at-zero",
+    caught_by="text",
+    loses=4.5,
+    misconception="You stop at token 0. No token ends the text early.",
+)
+def _(step, prompt, n):
+    new, unread, start = [], prompt, 0
+    for _ in range(n):
+        new.append(int(step(unread, start)[-1].argmax()))
+        if new[-1] == 0:
+            break
+        start, unread = start + len(unread), new[-1:]
+    return new

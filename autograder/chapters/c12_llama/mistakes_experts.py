@@ -312,6 +312,52 @@ def _(x, router, gate, up, down, k):
     return out
 
 
+@mistake(
+    MOE,
+    "divided-by-k",
+    caught_by="top expert",
+    loses=3.5,
+    misconception=(
+        "You divide the probabilities by k. Divide them by their sum over the k chosen experts."
+    ),
+)
+def _(x, router, gate, up, down, k):
+    def shared(scores, k):
+        weights, experts = scores.softmax(-1).topk(k)
+        return weights / k, experts
+
+    return _mixed(x, router, gate, up, down, k, shared)
+
+
+@mistake(
+    MOE,
+    "silu-on-both",
+    caught_by="one expert",
+    loses=5,
+    misconception="You apply SiLU to both projections. The up projection stays linear.",
+)
+def _(x, router, gate, up, down, k):
+    def both(x, g, u, d):
+        return (silu(x @ g.T) * silu(x @ u.T)) @ d.T
+
+    return _mixed(x, router, gate, up, down, k, _right, both)
+
+
+@mistake(
+    MOE,
+    "largest-weight-for-all",
+    caught_by="weights",
+    loses=1,
+    misconception="You weigh all k experts with the largest probability. Each has its own.",
+)
+def _(x, router, gate, up, down, k):
+    def largest(scores, k):
+        weights, experts = _right(scores, k)
+        return weights[:, :1].expand_as(weights), experts
+
+    return _mixed(x, router, gate, up, down, k, largest)
+
+
 def _attended(
     q,
     q_rot,
@@ -491,3 +537,31 @@ def _(q, q_rot, c, k_rot, A, B):
     seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
     powers = scores.exp() * seen
     return powers / powers.sum(-1, keepdim=True) @ c @ B.transpose(1, 2)
+
+
+@mistake(
+    LATENT,
+    "no-B",
+    caught_by="one query",
+    loses=5,
+    misconception="You return the average latent. Multiply it by the transposed B.",
+)
+def _(q, q_rot, c, k_rot, A, B):
+    T, S = q.shape[1], len(c)
+    scores = (q @ A @ c.T + q_rot @ k_rot.T) / (q.shape[2] + q_rot.shape[2]) ** 0.5
+    seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
+    return scores.masked_fill(~seen, -torch.inf).softmax(-1) @ c
+
+
+@mistake(
+    LATENT,
+    "strictly-before",
+    caught_by="one query",
+    loses=5,
+    misconception=(
+        "Your mask is one position too narrow: a query does not see its own token. Use s <= S - T +"
+        " t."
+    ),
+)
+def _(*parts):
+    return _attended(*parts, seen=lambda T, S: torch.arange(S) < torch.arange(T)[:, None] + S - T)

@@ -380,6 +380,34 @@ def _(q, k, v):
 
 
 @mistake(
+    GROUPED,
+    "strictly-before",
+    caught_by="step",
+    loses=7,
+    misconception=(
+        "Your mask is one position too narrow: a query does not see its own token. Use j <= S - T +"
+        " t."
+    ),
+)
+def _(q, k, v):
+    return _attended(q, k, v, seen=lambda T, S: torch.arange(S) < torch.arange(T)[:, None] + S - T)
+
+
+@mistake(
+    GROUPED,
+    "softmax-over-queries-always",
+    caught_by="step",
+    loses=7,
+    misconception=(
+        "Your softmax goes over the queries, so one query gives every key the weight 1. It goes"
+        " over the keys."
+    ),
+)
+def _(q, k, v):
+    return _attended(q, k, v, weights=lambda scores: scores.softmax(1))
+
+
+@mistake(
     KEPT,
     "keys-only",
     caught_by="token",
@@ -602,6 +630,28 @@ def _(layers, H, K, D, bits, length, gib):
 def _(layers, H, K, D, bits, length, gib):
     found = _kept(layers, H, K, D, bits, length, gib)
     return found | {"texts": gib // found["text"]}
+
+
+@mistake(
+    KEPT,
+    "heads-of-a-group",
+    caught_by="token",
+    loses=4,
+    misconception="You count H // K heads. That is the size of a group; K heads are cached.",
+)
+def _(layers, H, K, D, bits, length, gib):
+    return _kept(layers, H, K, D, bits, length, gib, heads=H // K)
+
+
+@mistake(
+    KEPT,
+    "mebibytes",
+    caught_by="texts",
+    loses=1.5,
+    misconception="You take 2**20 bytes for a GiB. That is a MiB; a GiB has 2**30.",
+)
+def _(layers, H, K, D, bits, length, gib):
+    return _kept(layers, H, K, D, bits, length, gib, gibibyte=2**20)
 
 
 def _moved(w, H, axes=(0, 2, 1), check=True):

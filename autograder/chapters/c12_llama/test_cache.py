@@ -105,8 +105,14 @@ class Beside:
 
     def says_length(self) -> None:
         """Compare the length."""
+        try:
+            found = self.student.ask("get", "KVCache", "length", of=self.handle).value
+        except StudentError as error:
+            if error.kind != "unreadable":
+                raise
+            raise CheckFailed("`length` is an attribute that holds an int.", error.text) from None
         expect(
-            self.student.ask("get", "KVCache", "length", of=self.handle).value,
+            found,
             "`length`",
             self.given,
         ).equals(
@@ -354,7 +360,11 @@ class Reader:
             and isinstance(ids, list)
             and all(isinstance(one, Integral) for one in (*ids, start))
         )
-        tokens, start = [int(one) for one in ids], int(start)
+        try:
+            tokens = [int(one) for one in ids]
+        except TypeError:  # a single token that is not in a list
+            tokens = [int(ids)]
+        start = int(start)
         if len(tokens) > 1:
             self.held = []
         self.read.append((len(tokens), start))
