@@ -614,7 +614,7 @@ def _(step, prompt, n):
     caught_by="text",
     loses=4.5,
     misconception=(
-        "You pass the prompt's last token a second time, so every new token is read one round late."
+        "You pass the prompt's last token twice, so every new token is read one round late."
     ),
 )
 def _(step, prompt, n):
