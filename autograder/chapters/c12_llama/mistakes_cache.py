@@ -727,7 +727,9 @@ def _(step, prompt, n):
     "tensors-read",
     caught_by="work",
     loses=1,
-    misconception="You pass a tensor to `step`. It takes a list of ints.",
+    misconception=(
+        "You pass `step` something other than a list of ints, such as a tensor or a bare number."
+    ),
 )
 def _(step, prompt, n):
     return _written(lambda ids, start: step(torch.tensor(ids), start), prompt, n)
