@@ -32,7 +32,7 @@ def _norm(
     "centred",
     caught_by="size",
     loses=4,
-    misconception="You take the mean away first, as LayerNorm does. RMSNorm takes nothing away.",
+    misconception="You subtract the mean first, as LayerNorm does. RMSNorm subtracts none.",
 )
 def _(x, w, eps):
     return _norm(x, w, eps, centre=True)
@@ -74,7 +74,10 @@ def _(x, w, eps):
     "first-axis",
     caught_by="size",
     loses=4,
-    misconception="You take the mean over the first axis, so over tokens. Each token has its own.",
+    misconception=(
+        "You take the mean over the first axis, so over tokens. Take it over the last: each token"
+        " has its own."
+    ),
 )
 def _(x, w, eps):
     return _norm(x, w, eps, axis=0)
@@ -108,8 +111,7 @@ def _(x, w, eps):
     caught_by="size",
     loses=4,
     misconception=(
-        "You divide by the mean of the numbers without their signs. It is the root of the mean of"
-        " their squares."
+        "You divide by the mean absolute value. It is the root of the mean of the squares."
     ),
 )
 def _(x, w, eps):
@@ -135,7 +137,7 @@ def _(x, w, eps):
     "own-eps",
     caught_by="eps",
     loses=3,
-    misconception="You take an eps of your own, 0.000001, and not the one that is given.",
+    misconception="You use an eps of your own, 0.000001, instead of the argument.",
 )
 def _(x, w, eps):
     return _norm(x, w, 1e-6)
@@ -186,7 +188,7 @@ def _(x, w, eps):
     "weighted-first",
     caught_by="weight",
     loses=2,
-    misconception="You multiply by the weight before you take the squares. It comes last.",
+    misconception="You multiply by the weight before you take the squares. Multiply by it last.",
 )
 def _(x, w, eps):
     full = x.float() * w.float()
@@ -210,7 +212,7 @@ def _(x, w, eps):
     caught_by="half",
     loses=1,
     misconception=(
-        "You go to float32 after squaring. Then what was too large for float16 is infinite already."
+        "You convert to float32 after squaring, when float16 has already overflowed. Convert first."
     ),
 )
 def _(x, w, eps):
@@ -224,7 +226,7 @@ def _(x, w, eps):
     "eps-in-half",
     caught_by="half",
     loses=1,
-    misconception="Your eps is a float16: 0.00000001 is 0 there.",
+    misconception="You convert eps to float16, where 0.00000001 is 0. Add it in float32.",
 )
 def _(x, w, eps):
     return _norm(x, w, eps, half_eps=True)
@@ -235,7 +237,7 @@ def _(x, w, eps):
     "float32-comes-out",
     caught_by="half",
     loses=0.8,
-    misconception="Your result is float32 where x is float16.",
+    misconception="Your result is float32 where x is float16. Convert it back to x's dtype.",
 )
 def _(x, w, eps):
     return _norm(x, w, eps).float()
@@ -262,7 +264,7 @@ def _gated(x, gate, up, down, act=silu, after=False):
     "exchanged",
     caught_by="one-unit",
     loses=4,
-    misconception="You put silu around what `up` says. It is for what `gate` says.",
+    misconception="You apply SiLU to the up projection. It belongs to the gate.",
 )
 def _(x, gate, up, down):
     return _gated(x, up, gate, down)
@@ -273,7 +275,7 @@ def _(x, gate, up, down):
     "gelu",
     caught_by="one-unit",
     loses=4,
-    misconception="You take GELU, which is GeGLU. Here it is silu, z times its sigmoid.",
+    misconception="You use GELU, which is GeGLU. SwiGLU uses SiLU, z times its sigmoid.",
 )
 def _(x, gate, up, down):
     return _gated(x, gate, up, down, act=gelu)
@@ -284,14 +286,14 @@ def _(x, gate, up, down):
     "sigmoid",
     caught_by="one-unit",
     loses=4,
-    misconception="You take the sigmoid alone, which is GLU. silu is z times its sigmoid.",
+    misconception="You use the sigmoid alone, which is GLU. SiLU is z times its sigmoid.",
 )
 def _(x, gate, up, down):
     return _gated(x, gate, up, down, act=torch.sigmoid)
 
 
 @mistake(
-    GATED, "relu", caught_by="one-unit", loses=4, misconception="You take ReLU. Here it is silu."
+    GATED, "relu", caught_by="one-unit", loses=4, misconception="You use ReLU. SwiGLU uses SiLU."
 )
 def _(x, gate, up, down):
     return _gated(x, gate, up, down, act=torch.relu)
@@ -303,7 +305,7 @@ def _(x, gate, up, down):
     caught_by="one-unit",
     loses=4,
     misconception=(
-        "You put silu around the product of both. It is for what `gate` says, before the product."
+        "You apply SiLU to the product. It belongs to the gate alone, before the product."
     ),
 )
 def _(x, gate, up, down):
@@ -315,7 +317,7 @@ def _(x, gate, up, down):
     "both-activated",
     caught_by="one-unit",
     loses=4,
-    misconception="You put silu around both. What `up` says goes through as it is.",
+    misconception="You apply SiLU to both projections. The up projection stays linear.",
 )
 def _(x, gate, up, down):
     return (silu(x @ gate.T) * silu(x @ up.T)) @ down.T
@@ -326,14 +328,14 @@ def _(x, gate, up, down):
     "added",
     caught_by="one-unit",
     loses=4,
-    misconception="You add the two. The gate multiplies.",
+    misconception="You add gate and up. The gate multiplies.",
 )
 def _(x, gate, up, down):
     return (silu(x @ gate.T) + x @ up.T) @ down.T
 
 
 @mistake(
-    GATED, "no-up", caught_by="one-unit", loses=4, misconception="You leave out what `up` says."
+    GATED, "no-up", caught_by="one-unit", loses=4, misconception="You leave out the up projection."
 )
 def _(x, gate, up, down):
     return silu(x @ gate.T) @ down.T
@@ -344,7 +346,7 @@ def _(x, gate, up, down):
     "residual",
     caught_by="one-unit",
     loses=4,
-    misconception="You add x. The block does that, not this layer.",
+    misconception="You add x. The residual connection belongs to the block, not to this layer.",
 )
 def _(x, gate, up, down):
     return x + _gated(x, gate, up, down)
@@ -356,7 +358,7 @@ def _(x, gate, up, down):
     caught_by="one-unit",
     loses=3,
     misconception=(
-        "Your silu is z exp(z) / (1 + exp(z)), which is infinity over infinity for large z."
+        "Your SiLU is z exp(z) / (1 + exp(z)), which is infinity over infinity for large z."
     ),
 )
 def _(x, gate, up, down):
@@ -369,8 +371,8 @@ def _(x, gate, up, down):
     caught_by="tokens",
     loses=1,
     misconception=(
-        "Your silu takes the largest number of all tokens away before exp, so that other tokens"
-        " underflow. Each token is worked on alone."
+        "Your SiLU subtracts the maximum over all tokens before exp, so other tokens underflow."
+        " Each token is computed on its own."
     ),
 )
 def _(x, gate, up, down):
@@ -387,8 +389,8 @@ def _(x, gate, up, down):
     caught_by="matrices",
     loses=2,
     misconception=(
-        "You multiply by the matrices as they lie wherever that fits. A row is what a unit"
-        " multiplies with: transpose."
+        "You do not transpose the matrices where they are square. Their rows belong to units: use"
+        " `x @ gate.T`."
     ),
 )
 def _(x, gate, up, down):
@@ -403,7 +405,8 @@ def _(x, gate, up, down):
     caught_by="matrices",
     loses=2,
     misconception=(
-        "You multiply by `down` as it lies. A row of it makes one number of the result: transpose."
+        "You do not transpose `down` where it is square. A row of it makes one dimension of the"
+        " result."
     ),
 )
 def _(x, gate, up, down):
@@ -430,7 +433,7 @@ def _(x, gate, up, down):
     "first-token",
     caught_by="tokens",
     loses=1,
-    misconception="You work on the first token and give its answer to all.",
+    misconception="You compute the first token and return its result for all.",
 )
 def _(x, gate, up, down):
     rows = x.reshape(-1, x.shape[-1])[:1]
@@ -500,7 +503,7 @@ def _(V, C, layers, H, K, D, F, tied):
     caught_by="attention",
     loses=1.5,
     misconception=(
-        "You count four matrices of C · C. They are H · D and K · D wide, which need not be C."
+        "You count four matrices of C · C. They have H · D or K · D times C parameters."
     ),
 )
 def _(V, C, layers, H, K, D, F, tied):
@@ -512,7 +515,7 @@ def _(V, C, layers, H, K, D, F, tied):
     "no-output-projection",
     caught_by="attention",
     loses=1.5,
-    misconception="You leave out the matrix that leads from the heads back to C.",
+    misconception="You leave out the output projection, from the heads back to C.",
 )
 def _(V, C, layers, H, K, D, F, tied):
     return _weighed(V, C, layers, H, K, D, F, tied, attention=layers * (H + 2 * K) * D * C)
@@ -568,7 +571,7 @@ def _(V, C, layers, H, K, D, F, tied):
     "no-last-norm",
     caught_by="norms",
     loses=1.5,
-    misconception="You leave out the norm behind the last block.",
+    misconception="You leave out the norm after the last block.",
 )
 def _(V, C, layers, H, K, D, F, tied):
     return _weighed(V, C, layers, H, K, D, F, tied, norms=2 * layers * C)
@@ -579,7 +582,7 @@ def _(V, C, layers, H, K, D, F, tied):
     "norms-with-biases",
     caught_by="norms",
     loses=1.5,
-    misconception="You give each norm a bias, as LayerNorm has it. RMSNorm has weights alone.",
+    misconception="You give each norm a bias, as LayerNorm has. RMSNorm has only weights.",
 )
 def _(V, C, layers, H, K, D, F, tied):
     return _weighed(V, C, layers, H, K, D, F, tied, norms=2 * (2 * layers + 1) * C)
@@ -602,7 +605,7 @@ def _(V, C, layers, H, K, D, F, tied):
     "floats",
     caught_by="attention",
     loses=2,
-    misconception="You count in floats, which have 53 bits.",
+    misconception="You count in floats, which have 53 bits and round large results. Count in ints.",
 )
 def _(V, C, layers, H, K, D, F, tied):
     return {
@@ -619,7 +622,8 @@ def _(V, C, layers, H, K, D, F, tied):
     caught_by="all-rows",
     loses=4,
     misconception=(
-        "You return the fraction of silent outputs. A unit is dead if all of its outputs are 0."
+        "You return the fraction of silent activations. A unit is dead if all of its activations"
+        " are silent."
     ),
 )
 def _(pre, slope):
@@ -632,7 +636,7 @@ def _(pre, slope):
     caught_by="all-rows",
     loses=4,
     misconception=(
-        "You count units that are silent in some row. They are dead if they are silent in all."
+        "You count units that are silent for some input. Dead units are silent for all."
     ),
 )
 def _(pre, slope):
@@ -644,7 +648,7 @@ def _(pre, slope):
     "rows-for-units",
     caught_by="all-rows",
     loses=4,
-    misconception="You count rows in which all units are silent. Units are the columns.",
+    misconception="You count inputs for which all units are silent. Units are the columns.",
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else (pre <= 0).all(1).float().mean().item()
@@ -666,7 +670,7 @@ def _(pre, slope):
     "alive",
     caught_by="all-rows",
     loses=4,
-    misconception="You return the fraction of units that are alive.",
+    misconception="You return the fraction of units that are active.",
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else (pre > 0).any(0).float().mean().item()
@@ -678,7 +682,7 @@ def _(pre, slope):
     caught_by="all-rows",
     loses=4,
     misconception=(
-        "You look at each unit's mean over the rows. One row above 0 is enough to be alive."
+        "You look at each unit's mean over the inputs. One input above 0 is enough to be active."
     ),
 )
 def _(pre, slope):
@@ -690,7 +694,7 @@ def _(pre, slope):
     "zero-alive",
     caught_by="border",
     loses=0.5,
-    misconception="You take 0 for a sign of life. At exactly 0 nothing goes back.",
+    misconception="You count 0 as active. At exactly 0 no gradient arrives.",
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else (pre < 0).all(0).float().mean().item()
@@ -701,7 +705,7 @@ def _(pre, slope):
     "nearly-zero",
     caught_by="border",
     loses=0.5,
-    misconception="You take small numbers above 0 for 0.",
+    misconception="You treat small positive pre-activations as 0. The unit is active there.",
 )
 def _(pre, slope):
     return 0.0 if slope or not len(pre) else (pre <= 1e-5).all(0).float().mean().item()
@@ -713,8 +717,8 @@ def _(pre, slope):
     caught_by="leaky",
     loses=1,
     misconception=(
-        "You look for answers at or below 0 whatever the slope is. A leaky ReLU sends a gradient"
-        " back there too."
+        "You look for values at or below 0 whatever the slope is. With a leaky ReLU some gradient"
+        " arrives there."
     ),
 )
 def _(pre, slope):
@@ -730,7 +734,7 @@ def _(pre, slope):
     "small-slope-is-none",
     caught_by="leaky",
     loses=1,
-    misconception="You take a small slope for 0. However small it is, some gradient goes back.",
+    misconception="You treat a small slope as 0. However small it is, some gradient arrives.",
 )
 def _(pre, slope):
     return 0.0 if slope > 1e-3 or not len(pre) else (pre <= 0).all(0).float().mean().item()
@@ -741,7 +745,261 @@ def _(pre, slope):
     "empty-is-dead",
     caught_by="empty",
     loses=0.5,
-    misconception="In an empty batch you find all units dead: `all` over no rows is True.",
+    misconception="You find all units dead in an empty batch: `all` over no rows is True.",
 )
 def _(pre, slope):
     return 0.0 if slope else (pre <= 0).all(0).float().mean().item()
+
+
+@mistake(
+    NORM,
+    "no-eps",
+    caught_by="eps",
+    loses=3,
+    misconception="You leave eps out. It is added to the mean of the squares.",
+)
+def _(x, w, eps):
+    return _norm(x, w, 0.0)
+
+
+@mistake(
+    NORM,
+    "mean-in-half",
+    caught_by="half",
+    loses=1,
+    misconception=(
+        "You convert the mean of the squares back to float16, where it overflows or becomes 0. Take"
+        " the root in float32."
+    ),
+)
+def _(x, w, eps):
+    square = x.float().square().mean(-1, keepdim=True).to(x.dtype)
+    return x / (square + eps).sqrt() * w
+
+
+@mistake(
+    GATED,
+    "never-transposed",
+    caught_by="closed",
+    loses=2.5,
+    misconception=(
+        "You multiply by the matrices without transposing them. Their rows belong to units: use `x"
+        " @ gate.T`."
+    ),
+)
+def _(x, gate, up, down):
+    return (silu(x @ gate) * (x @ up)) @ down
+
+
+@mistake(
+    GATED,
+    "no-silu",
+    caught_by="one-unit",
+    loses=4,
+    misconception="You leave SiLU out: gate and up are multiplied as they are.",
+)
+def _(x, gate, up, down):
+    return _gated(x, gate, up, down, act=lambda z: z)
+
+
+@mistake(
+    WEIGHED,
+    "two-squares",
+    caught_by="attention",
+    loses=1.5,
+    misconception=(
+        "You count queries and the output projection as C · C. Each has H · D times C parameters."
+    ),
+)
+def _(V, C, layers, H, K, D, F, tied):
+    attention = layers * (2 * C * C + 2 * K * D * C)
+    return _weighed(V, C, layers, H, K, D, F, tied, attention=attention)
+
+
+@mistake(
+    WEIGHED,
+    "tied-inverted",
+    caught_by="ends",
+    loses=1.5,
+    misconception=(
+        "You count the output layer when it is tied. It has parameters of its own when it is not."
+    ),
+)
+def _(V, C, layers, H, K, D, F, tied):
+    return _weighed(V, C, layers, H, K, D, F, not tied)
+
+
+@mistake(
+    WEIGHED,
+    "one-norm-a-block",
+    caught_by="norms",
+    loses=1.5,
+    misconception="You count one norm per block. There are two.",
+)
+def _(V, C, layers, H, K, D, F, tied):
+    return _weighed(V, C, layers, H, K, D, F, tied, norms=(layers + 1) * C)
+
+
+@mistake(
+    WEIGHED,
+    "norms-of-one-block",
+    caught_by="norms",
+    loses=1.5,
+    misconception="You count the norms of one block. Each block has two of its own.",
+)
+def _(V, C, layers, H, K, D, F, tied):
+    return _weighed(V, C, layers, H, K, D, F, tied, norms=3 * C)
+
+
+@mistake(
+    DEAD,
+    "no-output",
+    caught_by="leaky",
+    loses=1,
+    misconception="You look for activations of 0. With a slope, 0 has a gradient all the same.",
+)
+def _(pre, slope):
+    silent = torch.where(pre > 0, pre, slope * pre) == 0
+    return silent.all(0).float().mean().item() if len(pre) else 0.0
+
+
+@mistake(
+    DEAD,
+    "divided-by-inputs",
+    caught_by="all-rows",
+    loses=4,
+    misconception="You divide by the number of inputs. The fraction is of units.",
+)
+def _(pre, slope):
+    return 0.0 if slope or not len(pre) else (pre <= 0).all(0).sum().item() / len(pre)
+
+
+@mistake(
+    NORM,
+    "no-keepdim",
+    caught_by="size",
+    loses=4,
+    misconception=(
+        "Your mean loses its axis, so it does not broadcast against x. Use `keepdim=True`."
+    ),
+)
+def _(x, w, eps):
+    return _norm(x, w, eps, mean=lambda squares, axis: squares.mean(axis))
+
+
+@mistake(
+    NORM,
+    "eps-after-the-inverse",
+    caught_by="eps",
+    loses=3,
+    misconception="You add eps after taking the inverse root. Add it to the mean of the squares.",
+)
+def _(x, w, eps):
+    full = x.float()
+    inverse = full.square().mean(-1, keepdim=True).rsqrt() + eps
+    return (full * inverse * w.float()).to(x.dtype)
+
+
+@mistake(
+    GATED,
+    "down-never-transposed",
+    caught_by="closed",
+    loses=2.5,
+    misconception=(
+        "You multiply by `down` without transposing it. A row of it makes one dimension of the"
+        " result."
+    ),
+)
+def _(x, gate, up, down):
+    return (silu(x @ gate.T) * (x @ up.T)) @ down
+
+
+@mistake(
+    GATED,
+    "no-down",
+    caught_by="one-unit",
+    loses=4,
+    misconception="You leave out the down projection.",
+)
+def _(x, gate, up, down):
+    return silu(x @ gate.T) * (x @ up.T)
+
+
+@mistake(
+    GATED,
+    "silu-of-the-result",
+    caught_by="one-unit",
+    loses=4,
+    misconception="You apply SiLU to the result. It belongs to the gate alone.",
+)
+def _(x, gate, up, down):
+    return silu(((x @ gate.T) * (x @ up.T)) @ down.T)
+
+
+@mistake(
+    GATED,
+    "softmax",
+    caught_by="one-unit",
+    loses=4,
+    misconception="You use a softmax over the units. SwiGLU uses SiLU, unit by unit.",
+)
+def _(x, gate, up, down):
+    return _gated(x, gate, up, down, act=lambda z: z.softmax(-1))
+
+
+@mistake(
+    WEIGHED,
+    "queries-for-kv-heads",
+    caught_by="attention",
+    loses=1.5,
+    misconception="You give queries K heads. They have H; only keys and values have K.",
+)
+def _(V, C, layers, H, K, D, F, tied):
+    return _weighed(V, C, layers, H, K, D, F, tied, attention=layers * (H + 3 * K) * D * C)
+
+
+@mistake(
+    WEIGHED,
+    "no-values",
+    caught_by="attention",
+    loses=1.5,
+    misconception="You count keys or values. Both have a matrix of K · D rows.",
+)
+def _(V, C, layers, H, K, D, F, tied):
+    return _weighed(V, C, layers, H, K, D, F, tied, attention=layers * (2 * H + K) * D * C)
+
+
+@mistake(
+    WEIGHED,
+    "three-norms-a-block",
+    caught_by="norms",
+    loses=1.5,
+    misconception=(
+        "You count three norms per block. There are two, and one more after the last block."
+    ),
+)
+def _(V, C, layers, H, K, D, F, tied):
+    return _weighed(V, C, layers, H, K, D, F, tied, norms=3 * layers * C)
+
+
+@mistake(
+    WEIGHED,
+    "no-output-in-the-total",
+    caught_by="total",
+    loses=0.5,
+    misconception="Your total leaves out the output layer.",
+)
+def _(V, C, layers, H, K, D, F, tied):
+    found = _weighed(V, C, layers, H, K, D, F, tied)
+    return found | {"total": found["total"] - found["output"]}
+
+
+@mistake(
+    DEAD,
+    "percent",
+    caught_by="all-rows",
+    loses=4,
+    misconception="You return percent. A fraction goes from 0 to 1.",
+)
+def _(pre, slope):
+    return 0.0 if slope or not len(pre) else 100 * (pre <= 0).all(0).float().mean().item()

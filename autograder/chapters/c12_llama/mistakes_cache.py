@@ -43,7 +43,7 @@ class Kept:
     caught_by="one-by-one",
     loses=8,
     misconception=(
-        "`append` returns the whole room, with what is still empty. It returns all so far."
+        "`append` returns the whole buffer with its empty part. It returns only the tokens so far."
     ),
 )
 class WholeRoom(Kept):
@@ -56,7 +56,7 @@ class WholeRoom(Kept):
     "new-only",
     caught_by="one-by-one",
     loses=8,
-    misconception="`append` returns the new tokens alone. It returns all so far.",
+    misconception="`append` returns only the new tokens. It returns all so far.",
 )
 class NewOnly(Kept):
     def append(self, k, v):
@@ -81,7 +81,7 @@ class Overwrites(Kept):
     "newest-first",
     caught_by="one-by-one",
     loses=8,
-    misconception="You put new tokens in front of the others. They stand behind them.",
+    misconception="You put new tokens before the others. They come after them.",
 )
 class NewestFirst(Kept):
     def write(self, k, v, end):
@@ -94,7 +94,7 @@ class NewestFirst(Kept):
     "values-are-keys",
     caught_by="one-by-one",
     loses=8,
-    misconception="You return the keys twice. The values are other numbers.",
+    misconception="You return the keys twice. The second are the values.",
 )
 class ValuesAreKeys(Kept):
     def given(self):
@@ -106,7 +106,7 @@ class ValuesAreKeys(Kept):
     "before-the-new",
     caught_by="one-by-one",
     loses=8,
-    misconception="`append` returns what was there before. The new tokens belong to it.",
+    misconception="`append` returns the tokens before the call. The new ones belong to them.",
 )
 class BeforeTheNew(Kept):
     def append(self, k, v):
@@ -136,7 +136,7 @@ class PlusOne(Kept):
     "last-of-many",
     caught_by="many",
     loses=6,
-    misconception="Of several new tokens you keep the last one only.",
+    misconception="You keep only the last of several new tokens.",
 )
 class LastOfMany(Kept):
     def append(self, k, v):
@@ -148,7 +148,7 @@ class LastOfMany(Kept):
     "along-the-heads",
     caught_by="one-by-one",
     loses=7.6,
-    misconception="You put new keys behind the others along the heads. Tokens are the third axis.",
+    misconception="You concatenate along the heads. Tokens are the third axis.",
 )
 class AlongHeads(Kept):
     def append(self, k, v):
@@ -166,7 +166,7 @@ class AlongHeads(Kept):
     "one-text",
     caught_by="texts",
     loses=4.5,
-    misconception="You keep the first text and give it to all. Each has its own keys and values.",
+    misconception="You store the first sequence for all. Each has its own keys and values.",
 )
 class OneText(Kept):
     def write(self, k, v, end):
@@ -178,7 +178,7 @@ class OneText(Kept):
     "one-head",
     caught_by="texts",
     loses=4.5,
-    misconception="You keep the first head and give it to all. Each has its own keys and values.",
+    misconception="You store the first head for all. Each has its own keys and values.",
 )
 class OneHead(Kept):
     def write(self, k, v, end):
@@ -215,7 +215,7 @@ def shared():
     "never-full",
     caught_by="full",
     loses=1.5,
-    misconception="Your cache has no end: it takes more tokens than there is room for.",
+    misconception="You do not check the room: the cache takes more tokens than fit.",
 )
 class NeverFull(Kept):
     def __init__(self, B, K, room, D):
@@ -227,7 +227,7 @@ class NeverFull(Kept):
     "full-too-early",
     caught_by="one-by-one",
     loses=8,
-    misconception="Your cache refuses what fits exactly.",
+    misconception="You refuse tokens that fit exactly.",
 )
 class FullTooEarly(Kept):
     def check(self, end):
@@ -240,7 +240,7 @@ class FullTooEarly(Kept):
     "takes-what-fits",
     caught_by="full",
     loses=1.5,
-    misconception="Of too many tokens you take those that fit. All are refused.",
+    misconception="Of too many tokens you keep those that fit. Store none of them.",
 )
 class TakesWhatFits(Kept):
     def append(self, k, v):
@@ -256,7 +256,10 @@ class TakesWhatFits(Kept):
     "length-before-the-check",
     caught_by="full",
     loses=1.5,
-    misconception="You raise `length` before you look whether there is room.",
+    misconception=(
+        "You increase `length` before you check the room. After an error everything must be as"
+        " before."
+    ),
 )
 class LengthFirst(Kept):
     def append(self, k, v):
@@ -271,7 +274,7 @@ class LengthFirst(Kept):
     "another-error",
     caught_by="full",
     loses=1.5,
-    misconception="A full cache raises another error than a ValueError.",
+    misconception="A full cache raises an error other than a ValueError.",
 )
 class AnotherError(Kept):
     def check(self, end):
@@ -301,9 +304,7 @@ class Rolls(Kept):
     "truncates-nothing",
     caught_by="truncate",
     loses=2,
-    misconception=(
-        "`truncate` changes `length` only in name: what is appended next stands behind the old end."
-    ),
+    misconception=("`truncate` forgets nothing: what is appended next comes after the old end."),
 )
 class TruncatesNothing(Kept):
     def truncate(self, n):
@@ -355,7 +356,7 @@ class TakesAll(Kept):
     caught_by="refused",
     loses=0.5,
     misconception=(
-        "`truncate` lets `length` grow as far as there is room, so that what was forgotten comes"
+        "`truncate` takes an n above `length`, as far as there is room, so forgotten tokens come"
         " back."
     ),
 )
@@ -371,7 +372,7 @@ class ComesBack(Kept):
     "truncate-returns-itself",
     caught_by="truncate",
     loses=2,
-    misconception="`truncate` returns something. It returns nothing.",
+    misconception="`truncate` returns something. It returns None.",
 )
 class ReturnsLength(Kept):
     def truncate(self, n):
@@ -384,9 +385,7 @@ class ReturnsLength(Kept):
     "in-one-piece",
     caught_by="texts",
     loses=1,
-    misconception=(
-        "You take `view` of what is given, which a transpose does not have. `reshape` works for it."
-    ),
+    misconception=("You use `view` on an argument, which fails for a transpose. Use `reshape`."),
 )
 class InOnePiece(Kept):
     def write(self, k, v, end):
@@ -403,6 +402,124 @@ class InOnePiece(Kept):
 class ListOfTwo(Kept):
     def given(self):
         return list(super().given())
+
+
+@mistake(
+    CACHE,
+    "negative-taken",
+    caught_by="refused",
+    loses=0.5,
+    misconception=(
+        "`truncate` takes an n below 0. It must raise a ValueError, as for an n above `length`."
+    ),
+)
+class NegativeTaken(Kept):
+    def truncate(self, n):
+        if n > self.length:
+            raise ValueError("not there")
+        self.length = n
+
+
+@mistake(
+    CACHE,
+    "zero-refused",
+    caught_by="truncate",
+    loses=2,
+    misconception="`truncate(0)` raises. n can be 0: nothing is kept.",
+)
+class ZeroRefused(Kept):
+    def truncate(self, n):
+        if n == 0:
+            raise ValueError("nothing left")
+        super().truncate(n)
+
+
+@mistake(
+    CACHE,
+    "length-refused",
+    caught_by="truncate",
+    loses=2,
+    misconception="`truncate` raises for n equal to `length`. That n keeps everything.",
+)
+class LengthRefused(Kept):
+    def truncate(self, n):
+        if n == self.length:
+            raise ValueError("nothing to forget")
+        super().truncate(n)
+
+
+@mistake(
+    CACHE,
+    "shared-lists",
+    caught_by="one-by-one",
+    loses=8,
+    remembers=True,
+    misconception=(
+        "All caches share the keys and values, which belong to the class. Create them in"
+        " `__init__`."
+    ),
+)
+def shared_lists():
+    """A class whose caches hold their keys and values together."""
+    keys, values = [], []
+
+    class SharedLists(Kept):
+        def append(self, k, v):
+            self.check(self.length + k.shape[2])
+            keys.append(k)
+            values.append(v)
+            self.length += k.shape[2]
+            return torch.cat(keys, 2), torch.cat(values, 2)
+
+        def truncate(self, n):
+            super().truncate(n)
+            for all_of in (keys, values):
+                all_of[:] = [torch.cat(all_of, 2)[:, :, :n]] if all_of else []
+
+    return SharedLists
+
+
+@mistake(
+    CACHE,
+    "counts-appends",
+    caught_by="length",
+    loses=5,
+    misconception="`length` counts the calls of `append`. It counts tokens.",
+)
+class CountsAppends(Kept):
+    def append(self, k, v):
+        so_far = getattr(self, "so_far", 0)
+        end = so_far + k.shape[2]
+        self.check(end)
+        self.keys[:, :, so_far:end], self.values[:, :, so_far:end] = k, v
+        self.so_far, self.length = end, self.length + 1
+        return self.keys[:, :, :end], self.values[:, :, :end]
+
+    def truncate(self, n):
+        super().truncate(n)
+        self.so_far = min(n, getattr(self, "so_far", 0))
+
+
+@mistake(
+    CACHE,
+    "tensors-not-cut",
+    caught_by="truncate",
+    loses=2,
+    misconception=(
+        "`truncate` changes `length` but leaves the keys and values, so what is appended next comes"
+        " after the forgotten tokens."
+    ),
+)
+class TensorsNotCut(Kept):
+    def __init__(self, B, K, room, D):
+        super().__init__(B, K, 0, D)
+        self.room = room
+
+    def append(self, k, v):
+        self.check(self.length + k.shape[2])
+        self.keys, self.values = torch.cat((self.keys, k), 2), torch.cat((self.values, v), 2)
+        self.length += k.shape[2]
+        return self.keys, self.values
 
 
 def _written(
@@ -441,8 +558,7 @@ def _(step, prompt, n):
     caught_by="first",
     loses=6,
     misconception=(
-        "You take the largest logit of all rows together. Only the last row is about the next"
-        " token."
+        "You take the largest logit of all rows. Only the last row predicts the next token."
     ),
 )
 def _(step, prompt, n):
@@ -461,7 +577,7 @@ def _(step, prompt, n):
     "first-lost",
     caught_by="first",
     loses=6,
-    misconception="The token that the prompt's pass gives is missing from your list.",
+    misconception="The first new token, which the prompt's call gives, is missing from your list.",
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, rounds=1)[1:]
@@ -472,7 +588,7 @@ def _(step, prompt, n):
     "last-of-the-prompt-first",
     caught_by="first",
     loses=6,
-    misconception="You read only the last token of the prompt.",
+    misconception="You pass only the last token of the prompt.",
 )
 def _(step, prompt, n):
     new = []
@@ -486,7 +602,7 @@ def _(step, prompt, n):
     "prompt-again",
     caught_by="text",
     loses=4.5,
-    misconception="You read the prompt again each time, and never what was written.",
+    misconception="You pass the prompt again each time, and never the new tokens.",
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, read=lambda prompt, new: prompt, start=lambda P, made: 0)
@@ -498,8 +614,7 @@ def _(step, prompt, n):
     caught_by="text",
     loses=4.5,
     misconception=(
-        "You read the last token of the prompt a second time, so that every new token is read one"
-        " round late."
+        "You pass the prompt's last token twice, so every new token is read one round late."
     ),
 )
 def _(step, prompt, n):
@@ -584,9 +699,7 @@ def _(step, prompt, n):
     "whole-text",
     caught_by="work",
     loses=1,
-    misconception=(
-        "You read the whole text again each time: a cache that is given all of it saves nothing."
-    ),
+    misconception=("You pass the whole text again each time, so the cache saves nothing."),
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, read=lambda prompt, new: prompt + new, start=lambda P, made: 0)
@@ -597,7 +710,7 @@ def _(step, prompt, n):
     "prompt-token-by-token",
     caught_by="work",
     loses=1,
-    misconception="You read the prompt token by token. It goes into the first call as a whole.",
+    misconception="You pass the prompt token by token. It goes into the first call as a whole.",
 )
 def _(step, prompt, n):
     new = []
@@ -614,7 +727,9 @@ def _(step, prompt, n):
     "tensors-read",
     caught_by="work",
     loses=1,
-    misconception="You give `step` a tensor of ids. It takes a list.",
+    misconception=(
+        "You pass `step` something other than a list of ints, such as a tensor or a bare number."
+    ),
 )
 def _(step, prompt, n):
     return _written(lambda ids, start: step(torch.tensor(ids), start), prompt, n)
@@ -625,10 +740,7 @@ def _(step, prompt, n):
     "nearly-largest",
     caught_by="first",
     loses=3.5,
-    misconception=(
-        "You take the first logit that is nearly the largest. The largest may be so by its last"
-        " digit only."
-    ),
+    misconception=("You take the first logit that is nearly the largest. Compare them exactly."),
 )
 def _(step, prompt, n):
     return _written(
@@ -641,7 +753,9 @@ def _(step, prompt, n):
     "last-read-too",
     caught_by="number",
     loses=1.5,
-    misconception="You read the last new token too, though nobody asks what follows it.",
+    misconception=(
+        "You pass the last new token to `step` too, although nothing after it is asked for."
+    ),
 )
 def _(step, prompt, n):
     new, unread, start = [], prompt, 0
@@ -659,7 +773,7 @@ def _(step, prompt, n):
     "one-too-many",
     caught_by="number",
     loses=1.5,
-    misconception="You write one token too many.",
+    misconception="You return one token too many.",
 )
 def _(step, prompt, n):
     return _written(step, prompt, n, rounds=1)
@@ -670,7 +784,7 @@ def _(step, prompt, n):
     "with-the-prompt",
     caught_by="first",
     loses=6,
-    misconception="You return the prompt too. The new tokens alone are asked for.",
+    misconception="You return the prompt too. Return only the new tokens.",
 )
 def _(step, prompt, n):
     return prompt + _written(step, prompt, n)
@@ -681,7 +795,7 @@ def _(step, prompt, n):
     "prompt-read-for-nothing",
     caught_by="number",
     loses=0.5,
-    misconception="With n = 0 you read the prompt all the same.",
+    misconception="With n = 0 you call `step` all the same.",
 )
 def _(step, prompt, n):
     return _written(step, prompt, n) if n else [] if step(prompt, 0) is not None else []
@@ -701,3 +815,46 @@ def _(step, prompt, n):
         start, unread = start + len(unread), [int(row.argmax())]
         prompt += unread
     return prompt[P:]
+
+
+@mistake(
+    WRITE,
+    "last-read-unless-none",
+    caught_by="work",
+    loses=1,
+    misconception=(
+        "You pass the last new token to `step` too: n + 1 calls. Nothing after it is asked for."
+    ),
+)
+def _(step, prompt, n):
+    return _written(step, prompt, n, rounds=1)[:n] if n else []
+
+
+@mistake(
+    WRITE,
+    "counts-rounds",
+    caught_by="positions",
+    loses=3,
+    misconception=(
+        "`start` counts your rounds. It is the position in the text, so the prompt counts as well."
+    ),
+)
+def _(step, prompt, n):
+    return _written(step, prompt, n, start=lambda P, made: made)
+
+
+@mistake(
+    WRITE,
+    "stops-at-zero",
+    caught_by="text",
+    loses=4.5,
+    misconception="You stop at token 0. No token ends the text early.",
+)
+def _(step, prompt, n):
+    new, unread, start = [], prompt, 0
+    for _ in range(n):
+        new.append(int(step(unread, start)[-1].argmax()))
+        if new[-1] == 0:
+            break
+        start, unread = start + len(unread), new[-1:]
+    return new

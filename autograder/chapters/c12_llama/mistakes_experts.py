@@ -45,7 +45,7 @@ def _(x, router, gate, up, down, k):
     "equal-weights",
     caught_by="weights",
     loses=1,
-    misconception="You average the chosen experts. Their probabilities weigh them.",
+    misconception="You average the chosen experts. Weight them by their probabilities.",
 )
 def _(x, router, gate, up, down, k):
     def even(scores, k):
@@ -169,14 +169,193 @@ def _(x, router, gate, up, down, k):
     caught_by="unused experts",
     loses=1,
     misconception=(
-        "You compute every expert for every token and multiply by 0. NaN times 0 is NaN; and it"
-        " saves nothing."
+        "You compute every expert for every token and multiply by 0. NaN times 0 is NaN, and"
+        " nothing is saved."
     ),
 )
 def _(x, router, gate, up, down, k):
     weights, experts = _right(x @ router.T, k)
     full = torch.zeros(len(x), len(router)).scatter(1, experts, weights)
     return sum(full[:, e, None] * _swiglu(x, gate[e], up[e], down[e]) for e in range(len(router)))
+
+
+@mistake(
+    MOE,
+    "overwritten",
+    caught_by="weights",
+    loses=1,
+    misconception=(
+        "You assign each expert's output instead of adding it, so a token keeps only its last"
+        " expert. Use `+=`."
+    ),
+)
+def _(x, router, gate, up, down, k):
+    weights, experts = _right(x @ router.T, k)
+    out = torch.zeros_like(x)
+    for e in range(len(router)):
+        token, choice = torch.where(experts == e)
+        out[token] = weights[token, choice, None] * _swiglu(x[token], gate[e], up[e], down[e])
+    return out
+
+
+@mistake(
+    MOE,
+    "softmax-over-tokens",
+    caught_by="top expert",
+    loses=3.5,
+    misconception="Your softmax goes over the tokens. It goes over the experts of each token.",
+)
+def _(x, router, gate, up, down, k):
+    def over_tokens(scores, k):
+        weights, experts = scores.softmax(0).topk(k)
+        return weights / weights.sum(-1, keepdim=True), experts
+
+    return _mixed(x, router, gate, up, down, k, over_tokens)
+
+
+@mistake(
+    MOE,
+    "normalized-over-tokens",
+    caught_by="one expert",
+    loses=5,
+    misconception=(
+        "You divide by a sum over the tokens. The sum is over the k experts of each token."
+    ),
+)
+def _(x, router, gate, up, down, k):
+    def over_tokens(scores, k):
+        weights, experts = scores.softmax(-1).topk(k)
+        return weights / weights.sum(0), experts
+
+    return _mixed(x, router, gate, up, down, k, over_tokens)
+
+
+@mistake(
+    MOE,
+    "mean-probabilities",
+    caught_by="top expert",
+    loses=3.5,
+    misconception=(
+        "You choose by the mean probability over all tokens. Each token chooses for itself."
+    ),
+)
+def _(x, router, gate, up, down, k):
+    def together(scores, k):
+        p = scores.softmax(-1)
+        experts = p.mean(0).topk(k).indices
+        weights = p[:, experts]
+        return weights / weights.sum(-1, keepdim=True), experts.expand_as(weights)
+
+    return _mixed(x, router, gate, up, down, k, together)
+
+
+@mistake(
+    MOE,
+    "first-token-chooses",
+    caught_by="top expert",
+    loses=3.5,
+    misconception="All tokens use the first token's experts. Each token chooses for itself.",
+)
+def _(x, router, gate, up, down, k):
+    def first(scores, k):
+        p = scores.softmax(-1)
+        experts = p[0].topk(k).indices
+        weights = p[:, experts]
+        return weights / weights.sum(-1, keepdim=True), experts.expand_as(weights)
+
+    return _mixed(x, router, gate, up, down, k, first)
+
+
+@mistake(
+    MOE,
+    "first-k-probabilities",
+    caught_by="weights",
+    loses=1,
+    misconception=(
+        "You weigh with the probabilities of experts 0 to k - 1. Take those of the chosen experts."
+    ),
+)
+def _(x, router, gate, up, down, k):
+    def first(scores, k):
+        p = scores.softmax(-1)
+        weights = p[:, :k]
+        return weights / weights.sum(-1, keepdim=True), p.topk(k).indices
+
+    return _mixed(x, router, gate, up, down, k, first)
+
+
+@mistake(
+    MOE,
+    "top-one",
+    caught_by="weights",
+    loses=1,
+    misconception="You use only the most probable expert. Each token goes to k experts.",
+)
+def _(x, router, gate, up, down, k):
+    return _mixed(x, router, gate, up, down, 1, _right)
+
+
+@mistake(
+    MOE,
+    "input-weighted",
+    caught_by="weights",
+    loses=1,
+    misconception="You multiply an expert's input by its weight. The weight belongs to its output.",
+)
+def _(x, router, gate, up, down, k):
+    weights, experts = _right(x @ router.T, k)
+    out = torch.zeros_like(x)
+    for e in range(len(router)):
+        token, choice = torch.where(experts == e)
+        rows = weights[token, choice, None] * x[token]
+        out[token] += _swiglu(rows, gate[e], up[e], down[e])
+    return out
+
+
+@mistake(
+    MOE,
+    "divided-by-k",
+    caught_by="top expert",
+    loses=3.5,
+    misconception=(
+        "You divide the probabilities by k. Divide them by their sum over the k chosen experts."
+    ),
+)
+def _(x, router, gate, up, down, k):
+    def shared(scores, k):
+        weights, experts = scores.softmax(-1).topk(k)
+        return weights / k, experts
+
+    return _mixed(x, router, gate, up, down, k, shared)
+
+
+@mistake(
+    MOE,
+    "silu-on-both",
+    caught_by="one expert",
+    loses=5,
+    misconception="You apply SiLU to both projections. The up projection stays linear.",
+)
+def _(x, router, gate, up, down, k):
+    def both(x, g, u, d):
+        return (silu(x @ g.T) * silu(x @ u.T)) @ d.T
+
+    return _mixed(x, router, gate, up, down, k, _right, both)
+
+
+@mistake(
+    MOE,
+    "largest-weight-for-all",
+    caught_by="weights",
+    loses=1,
+    misconception="You weigh all k experts with the largest probability. Each has its own.",
+)
+def _(x, router, gate, up, down, k):
+    def largest(scores, k):
+        weights, experts = _right(scores, k)
+        return weights[:, :1].expand_as(weights), experts
+
+    return _mixed(x, router, gate, up, down, k, largest)
 
 
 def _attended(
@@ -215,8 +394,7 @@ def _(*parts):
     caught_by="one query",
     loses=5,
     misconception=(
-        "You divide by the root of the latent's dimension plus R. The scale is that of the"
-        " expanded keys, sqrt(N + R)."
+        "You divide by sqrt(L + R). The scale is that of the expanded keys, sqrt(N + R)."
     ),
 )
 def _(q, q_rot, c, k_rot, A, B):
@@ -275,7 +453,7 @@ def _(*parts):
     "one-too-few",
     caught_by="causal",
     loses=2,
-    misconception="With several queries, a query does not see its own token here. It sees itself.",
+    misconception="With several queries, a query does not see its own token. It sees itself too.",
 )
 def _(*parts):
     def seen(T, S):
@@ -315,3 +493,75 @@ def _(q, q_rot, c, k_rot, A, B):
     scores = (q @ keys.transpose(1, 2) + q_rot @ k_rot.T) / (q.shape[2] + k_rot.shape[1]) ** 0.5
     seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
     return scores.masked_fill(~seen, -torch.inf).softmax(-1) @ values
+
+
+@mistake(
+    LATENT,
+    "scaled-in-part",
+    caught_by="one query",
+    loses=5,
+    misconception=(
+        "You divide only the first part of the score by sqrt(N + R). Divide the sum of both parts."
+    ),
+)
+def _(q, q_rot, c, k_rot, A, B):
+    size = (q.shape[2] + q_rot.shape[2]) ** 0.5
+    return _attended(q, size * q_rot, c, k_rot, A, B)
+
+
+@mistake(
+    LATENT,
+    "scaled-apart",
+    caught_by="one query",
+    loses=5,
+    misconception="You divide the parts by sqrt(N) and sqrt(R). Divide their sum by sqrt(N + R).",
+)
+def _(q, q_rot, c, k_rot, A, B):
+    N, R = q.shape[2], q_rot.shape[2]
+    return _attended(q / N**0.5, q_rot / R**0.5, c, k_rot, A, B, scale=lambda N, R: 1.0)
+
+
+@mistake(
+    LATENT,
+    "softmax-overflows",
+    caught_by="one query",
+    loses=5,
+    misconception=(
+        "Your softmax takes exp of the scores themselves, which overflows. Subtract the largest"
+        " first, or use `softmax`."
+    ),
+)
+def _(q, q_rot, c, k_rot, A, B):
+    T, S = q.shape[1], len(c)
+    scores = (q @ A @ c.T + q_rot @ k_rot.T) / (q.shape[2] + q_rot.shape[2]) ** 0.5
+    seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
+    powers = scores.exp() * seen
+    return powers / powers.sum(-1, keepdim=True) @ c @ B.transpose(1, 2)
+
+
+@mistake(
+    LATENT,
+    "no-B",
+    caught_by="one query",
+    loses=5,
+    misconception="You return the average latent. Multiply it by the transposed B.",
+)
+def _(q, q_rot, c, k_rot, A, B):
+    T, S = q.shape[1], len(c)
+    scores = (q @ A @ c.T + q_rot @ k_rot.T) / (q.shape[2] + q_rot.shape[2]) ** 0.5
+    seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
+    return scores.masked_fill(~seen, -torch.inf).softmax(-1) @ c
+
+
+@mistake(
+    LATENT,
+    "strictly-before",
+    caught_by="one query",
+    loses=5,
+    misconception=(
+        "Your mask is one position too narrow: a query does not see its own token. Use s <= S - T +"
+        " t."
+    ),
+)
+def _(*parts):
+    return _attended(*parts, seen=lambda T, S: torch.arange(S) < torch.arange(T)[:, None] + S - T)

@@ -41,8 +41,7 @@ def _attended(
     caught_by="groups",
     loses=4,
     misconception=(
-        "You assign the KV heads alternately, as `repeat` does: 0 1 0 1. Groups are consecutive:"
-        " 0 0 1 1, as with `repeat_interleave`."
+        "You assign the KV heads alternately: 0 1 0 1. Groups are consecutive: 0 0 1 1."
     ),
 )
 def _(q, k, v):
@@ -55,8 +54,8 @@ def _(q, k, v):
     caught_by="groups",
     loses=4,
     misconception=(
-        "Your groups share keys rightly, and values in turns: 0 1 0 1. Both are shared by"
-        " neighbours."
+        "You assign the values' heads alternately: 0 1 0 1. Groups are consecutive, as for the"
+        " keys: 0 0 1 1."
     ),
 )
 def _(q, k, v):
@@ -106,7 +105,7 @@ def _(q, k, v):
     "mean-over-the-group",
     caught_by="groups",
     loses=4,
-    misconception="You take the mean of the queries of a group. Each query head asks by itself.",
+    misconception="You average the queries of a group. Each query head attends by itself.",
 )
 def _(q, k, v):
     groups = q.shape[1] // k.shape[1]
@@ -132,8 +131,8 @@ def _(q, k, v):
     caught_by="later",
     loses=1,
     misconception=(
-        "With several queries and more keys your mask counts keys as if the queries were the first"
-        " tokens. They are the last T of S."
+        "For T > 1 your mask counts keys as if the queries were the first tokens. They are the last"
+        " T of S."
     ),
 )
 def _(q, k, v):
@@ -161,7 +160,7 @@ def _(q, k, v):
     "not-itself",
     caught_by="causal",
     loses=2.5,
-    misconception="A query does not see its own token here. It sees itself too.",
+    misconception="With several queries, a query does not see its own token. It sees itself too.",
 )
 def _(q, k, v):
     return _attended(
@@ -208,7 +207,7 @@ def _(q, k, v):
     "divided-by-d",
     caught_by="step",
     loses=7,
-    misconception="You divide the scores by D. It is its root.",
+    misconception="You divide the scores by D. Divide by its root.",
 )
 def _(q, k, v):
     return _attended(q, k, v, scale=lambda q, k: 1 / q.shape[-1])
@@ -219,7 +218,9 @@ def _(q, k, v):
     "scaled-by-key-heads",
     caught_by="step",
     loses=7,
-    misconception="You divide by the root of K · D. It is the root of D, the numbers of one head.",
+    misconception=(
+        "You divide by the root of K · D. It is the root of D, the dimension of one head."
+    ),
 )
 def _(q, k, v):
     return _attended(q, k, v, scale=lambda q, k: (k.shape[1] * q.shape[-1]) ** -0.5)
@@ -231,8 +232,7 @@ def _(q, k, v):
     caught_by="causal",
     loses=2.5,
     misconception=(
-        "You put -100 where nothing is to be seen. Scores may be lower than that: take minus"
-        " infinity."
+        "You set masked scores to -100, and visible ones may be lower. Use minus infinity."
     ),
 )
 def _(q, k, v):
@@ -245,8 +245,8 @@ def _(q, k, v):
     caught_by="causal",
     loses=2.5,
     misconception=(
-        "You put 0 behind the softmax, so that the weights no longer add up to 1. Mask the scores,"
-        " with minus infinity."
+        "You mask after the softmax, so the weights no longer sum to 1. Mask the scores, with minus"
+        " infinity."
     ),
 )
 def _(q, k, v):
@@ -269,7 +269,7 @@ def _(q, k, v):
     caught_by="step",
     loses=6,
     misconception=(
-        "You take exp of the scores themselves: from 89 on that is infinite. Take away the largest"
+        "Your softmax takes exp of the scores themselves, which overflows. Subtract the largest"
         " first, or use `softmax`."
     ),
 )
@@ -301,8 +301,8 @@ def _(q, k, v):
     caught_by="causal",
     loses=2.5,
     misconception=(
-        "Before exp you take the largest of all scores away, and not of those that are seen: these"
-        " may all underflow."
+        "You subtract the largest of all scores before exp, so the visible ones may all underflow."
+        " Mask first."
     ),
 )
 def _(q, k, v):
@@ -335,15 +335,88 @@ def _(q, k, v):
 
 
 @mistake(
+    GROUPED,
+    "tokens-before-heads",
+    caught_by="later",
+    loses=1,
+    misconception=(
+        "Your rows go head by head, but your mask expects token by token: reshape the scores to (B,"
+        " K, H // K, T, S)."
+    ),
+)
+def _(q, k, v):
+    (B, H, T, D), (K, S) = q.shape, k.shape[1:3]
+    scores = q.reshape(B, K, H // K * T, D) @ k.transpose(2, 3) / D**0.5
+    seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
+    scores = scores.reshape(B, K, T, H // K, S).masked_fill(~seen[:, None], -torch.inf)
+    return (scores.softmax(-1).reshape(B, K, -1, S) @ v).reshape(B, H, T, D)
+
+
+@mistake(
+    GROUPED,
+    "hidden-by-zero",
+    caught_by="causal",
+    loses=2.5,
+    misconception=(
+        "You set masked scores to 0, which still gives them weight. Set them to minus infinity"
+        " before the softmax."
+    ),
+)
+def _(q, k, v):
+    return _attended(q, k, v, hidden=0.0)
+
+
+@mistake(
+    GROUPED,
+    "next-token-too",
+    caught_by="causal",
+    loses=2.5,
+    misconception="Your mask is one position too wide: a query also sees the token after it.",
+)
+def _(q, k, v):
+    return _attended(
+        q, k, v, seen=lambda T, S: torch.arange(S) <= torch.arange(T)[:, None] + S - T + 1
+    )
+
+
+@mistake(
+    GROUPED,
+    "strictly-before",
+    caught_by="step",
+    loses=7,
+    misconception=(
+        "Your mask is one position too narrow: a query does not see its own token. Use j <= S - T +"
+        " t."
+    ),
+)
+def _(q, k, v):
+    return _attended(q, k, v, seen=lambda T, S: torch.arange(S) < torch.arange(T)[:, None] + S - T)
+
+
+@mistake(
+    GROUPED,
+    "softmax-over-queries-always",
+    caught_by="step",
+    loses=7,
+    misconception=(
+        "Your softmax goes over the queries, so one query gives every key the weight 1. It goes"
+        " over the keys."
+    ),
+)
+def _(q, k, v):
+    return _attended(q, k, v, weights=lambda scores: scores.softmax(1))
+
+
+@mistake(
     KEPT,
     "keys-only",
     caught_by="token",
     loses=4,
-    misconception="You count the keys alone. Values are kept as well.",
+    misconception="You count keys or values. A token adds both.",
 )
 def _(layers, H, K, D, bits, length, gib):
     token = layers * K * D * bits // 8
-    return {"token": token, "text": length * token, "texts": gib * 2**30 // max(length * token, 1)}
+    return {"token": token, "text": length * token, "texts": gib * 2**30 // (length * token)}
 
 
 def _kept(layers, H, K, D, bits, length, gib, heads=None, width=8, gibibyte=2**30, text=None):
@@ -357,9 +430,7 @@ def _kept(layers, H, K, D, bits, length, gib, heads=None, width=8, gibibyte=2**3
     "query-heads",
     caught_by="token",
     loses=4,
-    misconception=(
-        "You count a key and a value for each query head. Only K heads of them are made, and kept."
-    ),
+    misconception=("You count query heads. Only the K KV heads are cached."),
 )
 def _(layers, H, K, D, bits, length, gib):
     return _kept(layers, H, K, D, bits, length, gib, heads=H)
@@ -370,7 +441,7 @@ def _(layers, H, K, D, bits, length, gib):
     "queries-too",
     caught_by="token",
     loses=4,
-    misconception="You count the queries too. They are used once and not kept.",
+    misconception="You count the queries too. They are not cached.",
 )
 def _(layers, H, K, D, bits, length, gib):
     token = layers * (H + 2 * K) * D * bits // 8
@@ -393,7 +464,7 @@ def _(layers, H, K, D, bits, length, gib):
     "in-bits",
     caught_by="token",
     loses=4,
-    misconception="You count bits. Eight of them are a byte.",
+    misconception="You count bits. A byte has eight.",
 )
 def _(layers, H, K, D, bits, length, gib):
     return _kept(layers, H, K, D, bits, length, gib, width=1)
@@ -405,11 +476,12 @@ def _(layers, H, K, D, bits, length, gib):
     caught_by="token",
     loses=4,
     misconception=(
-        "You divide the bits of one number by 8 first: half a byte becomes 0. Divide last."
+        "You divide the bits of a value by 8 before multiplying, so 4 bits become 0 bytes. Divide"
+        " last."
     ),
 )
 def _(layers, H, K, D, bits, length, gib):
-    token = 2 * layers * K * D * max(bits // 8, 1)
+    token = 2 * layers * K * D * (bits // 8)
     return {"token": token, "text": length * token, "texts": gib * 2**30 // (length * token)}
 
 
@@ -418,7 +490,9 @@ def _(layers, H, K, D, bits, length, gib):
     "a-head-s-share",
     caught_by="token",
     loses=4,
-    misconception="You divide D by the number of query heads. D is the size of one head already.",
+    misconception=(
+        "You divide D by the number of query heads. D is the dimension of one head already."
+    ),
 )
 def _(layers, H, K, D, bits, length, gib):
     token = max(2 * layers * K * (D // H) * bits // 8, 1)
@@ -454,7 +528,7 @@ def _(layers, H, K, D, bits, length, gib):
     "rounded-up",
     caught_by="texts",
     loses=1.5,
-    misconception="You count a text that fits in part.",
+    misconception="You count a sequence that fits in part.",
 )
 def _(layers, H, K, D, bits, length, gib):
     found = _kept(layers, H, K, D, bits, length, gib)
@@ -466,7 +540,9 @@ def _(layers, H, K, D, bits, length, gib):
     "floats",
     caught_by="text",
     loses=0.5,
-    misconception="You multiply in floats, which have 53 bits.",
+    misconception=(
+        "You multiply in floats, which have 53 bits and round large results. Count in ints."
+    ),
 )
 def _(layers, H, K, D, bits, length, gib):
     found = _kept(layers, H, K, D, bits, length, gib)
@@ -479,7 +555,8 @@ def _(layers, H, K, D, bits, length, gib):
     caught_by="token",
     loses=2.5,
     misconception=(
-        "You count a token's bytes in floats, which have 53 bits: large numbers come out rounded."
+        "You count a token's bytes in floats, which have 53 bits and round large results. Count in"
+        " ints."
     ),
 )
 def _(layers, H, K, D, bits, length, gib):
@@ -492,11 +569,89 @@ def _(layers, H, K, D, bits, length, gib):
     "texts-of-one-token",
     caught_by="texts",
     loses=1.5,
-    misconception="You divide by the bytes of a token. A whole text has to fit.",
+    misconception="You divide by the bytes of a token. A whole sequence has to fit.",
 )
 def _(layers, H, K, D, bits, length, gib):
     found = _kept(layers, H, K, D, bits, length, gib)
     return found | {"texts": gib * 2**30 // found["token"]}
+
+
+@mistake(
+    KEPT,
+    "whole-bytes-at-least-one",
+    caught_by="token",
+    loses=4,
+    misconception=(
+        "You round the bytes of one value up to 1: 4 bits are half a byte. Divide by 8 last."
+    ),
+)
+def _(layers, H, K, D, bits, length, gib):
+    token = 2 * layers * K * D * max(bits // 8, 1)
+    return {"token": token, "text": length * token, "texts": gib * 2**30 // (length * token)}
+
+
+@mistake(
+    KEPT,
+    "no-bytes-no-sequences",
+    caught_by="token",
+    loses=4,
+    misconception=(
+        "You divide the bits of a value by 8 before multiplying, so 4 bits become 0 bytes. Divide"
+        " last."
+    ),
+)
+def _(layers, H, K, D, bits, length, gib):
+    text = 2 * layers * K * D * (bits // 8) * length
+    return {"token": text // length, "text": text, "texts": gib * 2**30 // text if text else 0}
+
+
+@mistake(
+    KEPT,
+    "rounded",
+    caught_by="texts",
+    loses=1.5,
+    misconception=(
+        "You round to the nearest number of sequences. One that fits in part does not count: divide"
+        " with //."
+    ),
+)
+def _(layers, H, K, D, bits, length, gib):
+    found = _kept(layers, H, K, D, bits, length, gib)
+    return found | {"texts": round(gib * 2**30 / found["text"])}
+
+
+@mistake(
+    KEPT,
+    "gib-not-bytes",
+    caught_by="texts",
+    loses=1.5,
+    misconception="You divide GiB by bytes. Convert `gib` to bytes first: a GiB has 2**30.",
+)
+def _(layers, H, K, D, bits, length, gib):
+    found = _kept(layers, H, K, D, bits, length, gib)
+    return found | {"texts": gib // found["text"]}
+
+
+@mistake(
+    KEPT,
+    "heads-of-a-group",
+    caught_by="token",
+    loses=4,
+    misconception="You count H // K heads. That is the size of a group; K heads are cached.",
+)
+def _(layers, H, K, D, bits, length, gib):
+    return _kept(layers, H, K, D, bits, length, gib, heads=H // K)
+
+
+@mistake(
+    KEPT,
+    "mebibytes",
+    caught_by="texts",
+    loses=1.5,
+    misconception="You take 2**20 bytes for a GiB. That is a MiB; a GiB has 2**30.",
+)
+def _(layers, H, K, D, bits, length, gib):
+    return _kept(layers, H, K, D, bits, length, gib, gibibyte=2**20)
 
 
 def _moved(w, H, axes=(0, 2, 1), check=True):
@@ -512,7 +667,8 @@ def _moved(w, H, axes=(0, 2, 1), check=True):
     caught_by="one-head",
     loses=4,
     misconception=(
-        "You go from halves to pairs. It is the other way round; for D = 4 both are the same."
+        "You reorder from half-split to interleaved. It is the other way round; for D = 4 both are"
+        " the same."
     ),
 )
 def _(w, H):
@@ -537,7 +693,7 @@ def _(w, H):
     "seconds-first",
     caught_by="one-head",
     loses=4,
-    misconception="You put the seconds of the pairs before the firsts.",
+    misconception="You put the second dimensions of the pairs before the first ones.",
 )
 def _(w, H):
     if len(w) % (2 * H):
@@ -551,8 +707,7 @@ def _(w, H):
     caught_by="heads",
     loses=2.5,
     misconception=(
-        "You take all rows for one head, so that the firsts of all heads come before all seconds."
-        " Each head keeps its own rows."
+        "You treat all rows as one head, which mixes heads. Each head keeps its own rows."
     ),
 )
 def _(w, H):
@@ -578,7 +733,7 @@ def _(w, H):
     "heads-and-size-exchanged",
     caught_by="one-head",
     loses=4,
-    misconception="You take H for the number of rows of a head. It is the number of heads.",
+    misconception="You treat H as the number of rows of a head. It is the number of heads.",
 )
 def _(w, H):
     if len(w) % (2 * H):
@@ -592,7 +747,7 @@ def _(w, H):
     "columns",
     caught_by="one-head",
     loses=4,
-    misconception="You move the columns where they can be pairs. What is moved are rows.",
+    misconception="You reorder columns. Rows are reordered.",
 )
 def _(w, H):
     if len(w) % (2 * H):
@@ -609,7 +764,7 @@ def _(w, H):
     "matrix-only",
     caught_by="bias",
     loses=0.5,
-    misconception="A bias with one axis comes back as it was. Its numbers are moved as rows are.",
+    misconception="You return a bias as it was. Its entries are reordered as rows are.",
 )
 def _(w, H):
     return _moved(w, H) if w.dim() == 2 else _moved(w, H, (0, 1, 2))
@@ -620,7 +775,7 @@ def _(w, H):
     "odd-taken",
     caught_by="odd",
     loses=0.5,
-    misconception="You take heads with an odd number of rows, which have no pairs.",
+    misconception="You accept heads with an odd number of rows, which have no pairs.",
 )
 def _(w, H):
     size = len(w) // H
@@ -635,7 +790,37 @@ def _(w, H):
     "another-error",
     caught_by="odd",
     loses=0.5,
-    misconception="What cannot be heads of pairs raises another error than a ValueError.",
+    misconception=(
+        "Where the rows are not heads of pairs you raise an error other than a ValueError."
+    ),
 )
 def _(w, H):
     return w.reshape(H, -1, 2, *w.shape[1:]).transpose(1, 2).reshape(w.shape).clone()
+
+
+@mistake(
+    HALVES,
+    "two-axes-only",
+    caught_by="bias",
+    loses=0.5,
+    misconception="You expect two axes. A bias has one: reshape to `w.shape`, or index the rows.",
+)
+def _(w, H):
+    R, C = w.shape
+    return _moved(w, H).reshape(R, C)
+
+
+@mistake(
+    HALVES,
+    "odd-heads-taken",
+    caught_by="odd",
+    loses=0.5,
+    misconception=(
+        "You check that the rows are H heads, but not that a head has an even number of rows."
+    ),
+)
+def _(w, H):
+    if len(w) % H:
+        raise ValueError("not H heads")
+    parts = (part for head in w.split(len(w) // H) for part in (head[0::2], head[1::2]))
+    return torch.cat(list(parts))

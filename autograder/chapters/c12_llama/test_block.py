@@ -46,9 +46,8 @@ def apart(rng, *shape: int) -> torch.Tensor:
 @rms_norm.stage("size", points=1)
 def test_each_token_is_divided_by_the_root_of_its_mean_square(student, rng):
     rule = (
-        "Divide each token by the root of the mean of its squares, over the last axis: no mean is"
-        " taken away, and the sum of the squares is divided by C. Here w is 1 and eps next to"
-        " nothing."
+        "Divide each token by the root of the mean of its squares, over the last axis. No mean is"
+        " subtracted. Here w is 1 and eps tiny."
     )
     ask_norm(
         student,
@@ -147,7 +146,7 @@ def test_eps_is_added_inside_the_root(student, rng):
 
 @rms_norm.stage("weight", points=1)
 def test_each_number_is_weighted(student, rng):
-    rule = "In the end number i of each token is multiplied by w[i]: by w itself, and not by 1 + w."
+    rule = "In the end dimension i of each token is multiplied by w[i], not by 1 + w[i]."
     ask_norm(
         student,
         torch.tensor([1.0, 7.0, 1.0, 7.0]),
@@ -260,8 +259,8 @@ def matrices(rng, C: int, F: int) -> tuple:
 @swiglu.stage("one-unit", points=1.5)
 def test_one_unit_gates_with_silu_of_what_the_gate_says(student, rng):
     rule = (
-        "One number, one unit: the result is down · silu(gate · x) · up · x, with silu(z) = z / (1"
-        " + exp(-z)). silu is for what the gate says, and for that alone."
+        "One dimension, one unit: the result is down · silu(gate · x) · up · x, with silu(z) = z"
+        " / (1 + exp(-z))."
     )
     for x in (1.0, -1.0, 0.5, 2.0, float(uniform(rng, -3, 3))):
         for gate, up, down in (
@@ -296,8 +295,8 @@ def test_one_unit_gates_with_silu_of_what_the_gate_says(student, rng):
                 torch.tensor(one).view(shape)
                 for one, shape in ((x, (1,)), (gate, (1, 1)), (0.5, (1, 1)), (1.0, (1, 1)))
             ),
-            "What the gate says may be some hundreds, above or below 0: silu of -500 is 0 to all"
-            " digits, and no NaN.",
+            "Pre-activations may be in the hundreds, positive or negative: silu(-500) is 0 to all"
+            " digits, and never NaN.",
         )
 
 
@@ -308,19 +307,17 @@ def test_a_gate_of_zeros_and_an_up_of_zeros_let_nothing_through(student, rng):
         ask_gated(
             student,
             (x, torch.zeros_like(gate), up, down),
-            "silu of 0 is 0: a gate that says 0 lets nothing through. A sigmoid would let half"
-            " through.",
+            "silu(0) is 0: a gate of zeros gives 0. A sigmoid would give half of up.",
         )
         ask_gated(
             student,
             (x, gate, torch.zeros_like(up), down),
-            "Where `up` says 0 nothing goes through, however open the gate is.",
+            "Where the up projection is 0, the result is 0, whatever the gate is.",
         )
         ask_gated(
             student,
             (x, gate, up, torch.zeros_like(down)),
-            "Without `down` nothing comes back: it leads from the units to the result, and x itself"
-            " is not added here.",
+            "With `down` all zeros the result is 0: x itself is not added here.",
         )
         ask_gated(
             student,
@@ -332,9 +329,8 @@ def test_a_gate_of_zeros_and_an_up_of_zeros_let_nothing_through(student, rng):
 @swiglu.stage("matrices", points=1)
 def test_rows_are_units_on_the_way_out_and_numbers_on_the_way_back(student, rng):
     rule = (
-        "A row of `gate` and of `up` is what one unit multiplies the token with, and a row of"
-        " `down` makes one number of the result: x times the transpose, as in nn.Linear. Unit i of"
-        " the one gates unit i of the other."
+        "Multiply by the transposes, as nn.Linear does: a row of `gate` or `up` belongs to one"
+        " unit, a row of `down` to one dimension of the result."
     )
     ask_gated(
         student,
@@ -367,7 +363,7 @@ def test_rows_are_units_on_the_way_out_and_numbers_on_the_way_back(student, rng)
 
 @swiglu.stage("tokens", points=1)
 def test_each_token_is_worked_on_alone(student, rng):
-    rule = "There may be axes before the last one, and each token is worked on alone."
+    rule = "There may be axes before the last one, and each token is computed on its own."
     for shape, F in (
         ((1, 1), 1),
         ((1, 3), 4),
@@ -507,8 +503,7 @@ def test_two_norms_a_block_and_one_at_the_end(student, rng):
         student,
         rng,
         ("norms",),
-        "Two norms stand in each block and one after the last. Each has C weights and nothing else:"
-        " RMSNorm has no bias.",
+        "There are two norms in each block and one after the last. Each has C weights and no bias.",
     )
 
 
@@ -565,8 +560,8 @@ def answers(rng, N: int, F: int, dead: int) -> torch.Tensor:
 @dead_units.stage("all-rows", points=2)
 def test_a_unit_is_dead_that_is_silent_in_all_rows(student, rng):
     rule = (
-        "slope is 0 here. Count the units that are not above 0 in any of the rows, and divide by"
-        " the number of units. A unit that speaks in one row is alive."
+        "The slope is 0 here. Count the units whose pre-activation is above 0 for no input, and"
+        " divide by the number of units."
     )
     ask_share(student, torch.tensor([[2.0, -1.0, -3.0], [-1.0, -2.0, -0.5]]), 0.0, rule)
     for N, F, dead in (
@@ -609,32 +604,32 @@ def test_zero_is_silent_and_the_smallest_number_is_not(student, rng):
         student,
         torch.tensor([[2.0, -1.0, -3.0], [-1.0, -2.0, 0.0]]),
         0.0,
-        "This is the case by hand: at exactly 0 nothing goes back, as below it.",
+        "This is the case by hand: at exactly 0 no gradient arrives, as below it.",
     )
     ask_share(
         student,
         torch.tensor([[0.0, -1.0, 0.0, 1.0], [0.0, 0.0, 2.0, 0.0]]),
         0.0,
-        "At exactly 0 nothing goes back, as below it: a unit that says 0 in every row is dead.",
+        "At exactly 0 no gradient arrives, as below it: a unit that is 0 for every input is dead.",
     )
     ask_share(
         student,
         torch.zeros(3, 4),
         0.0,
-        "At exactly 0 nothing goes back, as below it: a unit that says 0 in every row is dead.",
+        "At exactly 0 no gradient arrives, as below it: a unit that is 0 for every input is dead.",
     )
     ask_share(
         student,
         torch.tensor([[-0.0, 0.0], [0.0, -0.0]]),
         0.0,
-        "At exactly 0 nothing goes back, as below it; -0.0 is 0.",
+        "At exactly 0 no gradient arrives, as below it; -0.0 is 0.",
     )
     for tiny in (1e-6, 1e-12, 1e-30, 1e-37, 1e-42):
         ask_share(
             student,
             torch.tensor([[-1.0, tiny, -1.0], [-1.0, -1e6, -tiny]]),
             0.0,
-            "However small a number above 0 is, the unit speaks there and is alive.",
+            "However small a positive pre-activation is, the unit is active.",
         )
     ask_share(
         student,
@@ -646,10 +641,7 @@ def test_zero_is_silent_and_the_smallest_number_is_not(student, rng):
 
 @dead_units.stage("leaky", points=1, after="all-rows")
 def test_with_a_slope_nobody_is_dead(student, rng):
-    rule = (
-        "With a slope other than 0 some gradient goes back below 0 too, so that no unit is ever"
-        " dead: 0.0."
-    )
+    rule = "With a slope other than 0 some gradient arrives below 0 too, so no unit is dead: 0.0."
     for slope in (0.01, 0.5, 1.0, 1e-6, float(uniform(rng, 0.001, 0.9))):
         for N, F, dead in ((2, 4, 1), (5, 3, 3), (1, 1, 1), (40, 7, 7)):
             ask_share(student, answers(rng, N, F, dead), slope, rule)
@@ -674,6 +666,6 @@ def test_an_empty_batch_shows_nobody_dead(student):
                 student,
                 torch.zeros(0, F),
                 slope,
-                "An empty batch has not shown that anybody is dead: 0.0. (`all` over no rows is"
+                "An empty batch has not shown that any unit is dead: 0.0. (`all` over no rows is"
                 " True.)",
             )
