@@ -769,7 +769,7 @@ check(the_run)
 #
 # **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 4, graded by a person · **Paper** Lipton and Steinhardt (2019), section 3.1
 #
-# Change **one** setting of the capstone, such as the replay, the steps of a stage, the reward, the conversations in tuning or the KV heads. Write down a prediction, then run `course capstone` with and without the change, or only the stages after it. In about 150 words: the change and your prediction, as a number for a score of the report card; why; both results; what you conclude.
+# Change **one** setting of the capstone, such as the replay, the steps of a stage, the reward, the conversations in tuning or the KV heads. Write down a prediction, then run `course capstone` with and without the change, for example `course capstone --set tune.replay=0 --folder mywork/capstone/no-replay`. In about 150 words: the change and your prediction, as a number for a score of the report card; why; both results; what you conclude.
 #
 # {{rubric}}
 #

@@ -20,6 +20,7 @@ from course.capstone.report.serving import make_engine
 from course.capstone.stages import Run
 from course.capstone.tokenizer import load_tokenizer
 from course.capstone.tune import Examples
+from reference_impl.corpora.cache import written_whole
 from reference_impl.engine.loading import load
 from reference_impl.generation.sampling_params import SamplingParams
 from reference_impl.training.checkpoint import model_tensors
@@ -102,8 +103,8 @@ def run_text(run: Run) -> str:
     )
 
 
-def write_cell(notebook: Path, text: str) -> None:
-    """Put the text into the notebook's answer cell, folded. Raises CourseError."""
+def answer_cell(notebook: Path) -> tuple[dict, dict]:
+    """The notebook as JSON, and its answer cell. Raises CourseError."""
     try:
         document = json.loads(notebook.read_text(encoding="utf-8"))
         cells = [
@@ -113,17 +114,23 @@ def write_cell(notebook: Path, text: str) -> None:
         ]
     except FileNotFoundError:
         raise CourseError(f"{notebook} does not exist: give your notebook of chapter 17") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise CourseError(f"{notebook} is no notebook: give your notebook of chapter 17") from None
     if len(cells) != 1:
         raise CourseError(
             f"{notebook} has {len(cells)} answer cells of `{GRADE_ID}`, not one: give your notebook"
             " of chapter 17"
         )
-    cells[0]["source"] = CELL.format(text).splitlines(keepends=True)
-    cells[0]["outputs"], cells[0]["execution_count"] = [], None
-    cells[0]["metadata"]["jupyter"] = {"source_hidden": True}
-    whole = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    fresh = notebook.with_name(f"unfinished-{notebook.name}")
-    fresh.write_text(whole, encoding="utf-8")
-    fresh.replace(notebook)
+    return document, cells[0]
+
+
+def write_cell(notebook: Path, text: str) -> None:
+    """Put the text into the notebook's answer cell, folded. Raises CourseError."""
+    document, cell = answer_cell(notebook)
+    cell["source"] = CELL.format(text).splitlines(keepends=True)
+    cell["outputs"], cell["execution_count"] = [], None
+    cell["metadata"]["jupyter"] = {"source_hidden": True}
+    with written_whole(notebook) as temporary:
+        whole = json.dumps(document, indent=1, ensure_ascii=False)
+        temporary.write_text(whole + "\n", encoding="utf-8")
+        shutil.copymode(notebook, temporary)
