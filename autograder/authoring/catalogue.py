@@ -75,7 +75,7 @@ class Assignment:
                 cell.source = cell.source.replace(drawn.PLACE, faults.cell(id, faults.draw(id)))
             if cell.cell_type == "code" and RUN in cell.source:
                 text = self.path.with_suffix(".run").read_text(encoding="ascii")
-                cell.source = cell.source.replace(RUN, text.strip())
+                cell.source = cell.source.replace(RUN, text.rstrip("\n"))
         return notebook
 
     @cached_property

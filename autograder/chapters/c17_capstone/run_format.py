@@ -38,7 +38,7 @@ MAX_LENGTHS = {  # of the configuration's sizes
     "max_position_embeddings": 4096,
 }
 FLOATS = ("rope_theta", "rms_norm_eps")
-LINE = 100  # characters of a line in the notebook
+LINE = 96  # characters of a line in the notebook, after its indentation
 QUESTIONS = 20
 AGAIN = "Run `course capstone --hand-in` again and leave the cell as it writes it."
 Weights = dict[str, Tensor]
@@ -111,7 +111,7 @@ def rounded(tuned: Weights, reinforced: Weights) -> tuple[Weights, Weights]:
 
 
 def pack(run: FinishedRun) -> str:
-    """The text of a run, in lines."""
+    """The text of a run, in indented lines."""
     header = {
         "format": FORMAT,
         "config": run.config,
@@ -135,7 +135,8 @@ def pack(run: FinishedRun) -> str:
     data = [len(head).to_bytes(4, "little"), head, low[0].tobytes()]
     data += [(low[1] - low[0]).tobytes(), torch.cat(floats).numpy().astype("<f4").tobytes()]
     text = base64.b85encode(zlib.compress(b"".join(data), 9)).decode()
-    return "\n".join(text[start : start + LINE] for start in range(0, len(text), LINE))
+    # indented, because a line that begins with % or ! looks like a command of Jupyter
+    return "\n".join(f"    {text[start : start + LINE]}" for start in range(0, len(text), LINE))
 
 
 def unpack(text: str) -> FinishedRun:

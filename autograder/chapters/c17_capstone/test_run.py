@@ -190,14 +190,14 @@ def why_so_many_bits(grader: Grader, ids: list[int], num_bytes: int, bits: float
 def test_the_tuned_model_talks_and_reverses(student, rng):
     grader = read(student)
     enough(
-        right_topics(grader, rng),
+        right_topics(grader, drawn(rng, CHARACTER, ASKED["character"])),
         CHARACTER_SHARE,
         "The tuned model talks past the topic. Look at the labels of tuning: only answers have"
         " them, each at its own token.",
         "topics",
     )
     enough(
-        right_words(grader, rng),
+        right_words(grader, drawn(rng, WORDS, ASKED["reversing"])),
         REVERSING_SHARE,
         "The tuned model does not spell words backwards. Were there enough steps of tuning, and"
         " labels on every letter?",
@@ -205,16 +205,14 @@ def test_the_tuned_model_talks_and_reverses(student, rng):
     )
 
 
-def right_topics(grader: Grader, rng) -> list[bool]:
+def right_topics(grader: Grader, asked: Sequence[tuple[str, str]]) -> list[bool]:
     """Whether the tuned model's answers have the keyword of their topic."""
-    asked = drawn(rng, CHARACTER, ASKED["character"])
     said = grader.said(grader.tuned, [question for question, _ in asked], "character")
     return [has_word(answer, keyword) for answer, (_, keyword) in zip(said, asked, strict=True)]
 
 
-def right_words(grader: Grader, rng) -> list[bool]:
+def right_words(grader: Grader, words: Sequence[str]) -> list[bool]:
     """Whether the tuned model spells words backwards."""
-    words = drawn(rng, WORDS, ASKED["reversing"])
     said = grader.said(grader.tuned, ["backwards: " + " ".join(one) for one in words], "reversing")
     pairs = zip(said, words, strict=True)
     return [answer.strip() == " ".join(reversed(word)) for answer, word in pairs]
@@ -232,7 +230,9 @@ def test_reinforcement_teaches_to_work_sums_out(student, rng):
     sums = held_out_sums(rng, ASKED["sums"])
     said = grader.said(grader.reinforced, [f"{a}+{b}" for a, b in sums], "sums")
     enough(right_sums(said, sums), SUMS_SHARE, why_sums_are_wrong(said), "sums, greedy")
-    before, after = sampled_sums(grader, rng)
+    before, after = (
+        share_of(right) for right in sampled_sums(grader, rng, held_out_sums(rng, ASKED["sampled"]))
+    )
     expect(after - before >= GAIN).is_true(
         cause=(
             "Reinforcement changed little: the reinforced model is hardly more often right than"
@@ -243,15 +243,16 @@ def test_reinforcement_teaches_to_work_sums_out(student, rng):
     )
 
 
-def sampled_sums(grader: Grader, rng) -> tuple[float, float]:
-    """The fraction of sums right at temperature 0.5, tuned and reinforced, of the same sums."""
-    sums, seed = held_out_sums(rng, ASKED["sampled"]), whole(rng, 0, 2**31 - 1)
-    shares = []
+def sampled_sums(
+    grader: Grader, rng, sums: Sequence[tuple[int, int]]
+) -> tuple[list[bool], list[bool]]:
+    """Whether sums are right at temperature 0.5, from the tuned and the reinforced model."""
+    seed, found = whole(rng, 0, 2**31 - 1), []
     for model in (grader.tuned, grader.reinforced):
         chance = torch.Generator().manual_seed(seed)
         said = grader.said(model, [f"{a}+{b}" for a, b in sums], "sums", 0.5, chance)
-        shares.append(share_of(right_sums(said, sums)))
-    return shares[0], shares[1]
+        found.append(right_sums(said, sums))
+    return found[0], found[1]
 
 
 def right_sums(said: Sequence[str], sums: Sequence[tuple[int, int]]) -> list[bool]:
