@@ -14,6 +14,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from autograder.authoring.catalogue import ROOT, assignment
 from autograder.authoring.implementations import reference
 from autograder.chapters.c17_capstone import run_items, run_model, test_run
 from autograder.chapters.c17_capstone.run_format import RunFormatError, pack, shapes, unpack
@@ -34,6 +35,7 @@ SMALL = {
     "rope_theta": 5000.0,
     "rms_norm_eps": 1e-4,
 }
+RECORD = ROOT / "bench" / "results" / "capstone_hand_in.json"
 TEXT = reference("17")["the_run"]()
 
 
@@ -133,6 +135,25 @@ def test_answers_about_topics_are_judged_as_in_the_pipeline():
         for other in tasks.topics()[::7]:
             for answer in (*topic.answers, *other.answers):
                 assert test_run.has_word(answer, topic.keyword) == item.is_right(answer)
+
+
+def test_the_card_has_the_bounds_of_the_checks_and_the_spans_of_the_record():
+    card = assignment("17").cells["the_run-card"][0].source
+    record = json.loads(RECORD.read_text(encoding="utf-8"))["five"]
+    assert [row["draws"] for row in record] == [40] * 5
+    assert all(points == 7 for row in record for points in row["points"])
+    bounds = {
+        "bits": (test_run.MOST_BITS, "1.7"),
+        "character": (test_run.CHARACTER_SHARE, ".80"),
+        "reversing": (test_run.REVERSING_SHARE, ".75"),
+        "sums": (test_run.SUMS_SHARE, ".90"),
+        "gain": (test_run.GAIN, ".08"),
+    }
+    for name, (bound, shown) in bounds.items():
+        assert float(shown) == bound and shown in card
+        low, high = min(row[name][0] for row in record), max(row[name][1] for row in record)
+        assert f"{low:.3f} to {high:.3f}".replace("0.", ".") in card, name
+        assert high < bound if name == "bits" else low > bound
 
 
 def test_an_engine_that_pads_without_a_mask_fails_with_sixteen_together(right):
