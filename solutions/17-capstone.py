@@ -17,7 +17,7 @@
 # In this notebook you write what surrounds a model's training: its plan, its data, its reward, its score and its export.
 # At the end your functions describe, score and export a model of the capstone's shape, and `transformers` loads it.
 #
-# There are 9 exercises and 50 points. Plan about 168 minutes, in as many sittings as you like, and half an hour of computing for exercise 8.
+# There are 9 exercises and 50 points. Plan about 168 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
