@@ -36,10 +36,10 @@ from autograder.chapters.c17_capstone.run_format import (  # noqa: E402
 )
 from autograder.checks.protocol import LocalStudent, rng_for, run_exercise  # noqa: E402
 from course.capstone import export, reinforce  # noqa: E402
-from course.capstone.hand_in import LONGEST, run_text, weights_of  # noqa: E402
 from course.capstone.parts import Parts  # noqa: E402
 from course.capstone.pretrain import held_out_bits, make_model  # noqa: E402
 from course.capstone.report.evaluate import Scorer  # noqa: E402
+from course.capstone.report.hand_in import LONGEST, run_text, weights_of  # noqa: E402
 from course.capstone.settings import FULL  # noqa: E402
 from course.capstone.stages import Clock, Run  # noqa: E402
 from course.capstone.tokenizer import load_text  # noqa: E402

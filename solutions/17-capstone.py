@@ -684,7 +684,7 @@ if planned is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "the_run-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. The run
 #
-# **Why.** A report says what its author measured. Here the model itself is handed in, and we measure it, on held-out items that grading draws anew.
+# **Why.** A report says what its author measured. Here you submit the model itself, and we measure it, on held-out items that each grading draws.
 #
 # **Difficulty** 4 of 5 · **Time** 20 minutes, and half an hour of computing · **Points** 7 · **Paper** Ouyang et al. (2022), section 3.1; Lambert et al. (2024), section 6
 #
@@ -692,7 +692,7 @@ if planned is not None:
 #
 # ```bash
 # course capstone
-# course capstone --hand-in mywork/17-capstone.ipynb
+# course capstone --notebook mywork/17-capstone.ipynb
 # ```
 #
 # The second command writes a function `the_run()` without arguments into the cell below. It returns a text that holds your tokenizer, your template, the tuned and the reinforced model in 8 bits per parameter, and the answers of the engine to twenty questions. We score the models with greedy decoding, except in the fourth row:
@@ -708,7 +708,7 @@ if planned is not None:
 # **By hand.** 150 verses have 20,250 bytes and 7,000 tokens, and their mean loss is 2.9 nats per token: $2.9 / \ln 2 \cdot 7000 / 20250 =$ **1.45** bits per byte. A loss of 3.5 gives **1.75**, which is too much.
 #
 # **Rules**
-# 1. Leave the text as the command writes it. To hand in another run, run the command again.
+# 1. Leave the text as the command writes it. To submit another run, run the command again.
 # 2. Any recipe is allowed, with any of your own functions, up to 1,200,000 parameters. Train on no held-out item.
 # 3. The engine must be given the template that the model was tuned with.
 #
@@ -748,7 +748,7 @@ if planned is not None:
 
 # %% max_characters=1600000 nbgrader={"grade": false, "grade_id": "the_run", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def the_run() -> str:
-    """The text of a finished run, as `course capstone --hand-in` writes it."""
+    """The text of a finished run, as `course capstone --notebook` writes it."""
     ### BEGIN SOLUTION
     return """
 {{run}}

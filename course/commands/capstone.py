@@ -17,7 +17,7 @@ examples:
   course capstone --tiny            a minute: a test of the pipeline, not of a model
   course capstone --set tune.replay=0 --folder mywork/capstone/no-replay
                                     the same run with one setting changed
-  course capstone --hand-in mywork/17-capstone.ipynb
+  course capstone --notebook mywork/17-capstone.ipynb
                                     write the finished run into your notebook
   course serve mywork/capstone/seed-0/export/ferryman
 """
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="change a setting of the recipe; may be given several times",
     )
     parser.add_argument(
-        "--hand-in",
+        "--notebook",
         type=Path,
         metavar="NOTEBOOK",
         help="write the finished run into the answer cell of this notebook of chapter 17",
@@ -70,8 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the stages that are missing; 0."""
     from autograder.common.course_files import MYWORK
-    from course.capstone import hand_in, pipeline
+    from course.capstone import pipeline
     from course.capstone.parts import Parts, find_parts
+    from course.capstone.report import hand_in
     from course.capstone.settings import FULL, TINY, changed
     from course.capstone.stages import Run
     from reference_impl.corpora import CorpusError
@@ -87,14 +88,14 @@ def run(args: argparse.Namespace) -> int:
         checked_device(args.device),
         Parts() if args.reference else find_parts(),
     )
-    if args.hand_in:
-        hand_in.answer_cell(args.hand_in)  # a wrong path is reported before anything is trained
+    if args.notebook:
+        hand_in.answer_cell(args.notebook)  # a wrong path is reported before anything is trained
     try:
         done = pipeline.run_stages(one, args.stage)
     except (CorpusError, CheckpointError) as error:
         raise CourseError(str(error)) from error
-    if args.hand_in:
-        hand_in.write_cell(args.hand_in, hand_in.run_text(one))
+    if args.notebook:
+        hand_in.write_cell(args.notebook, hand_in.run_text(one))
     card, model = one.path("report", "report_card.html"), one.path("export", "ferryman")
     if args.json:
         found = {"folder": str(one.folder), "run": done, "parts": one.parts.rows()}
@@ -103,8 +104,8 @@ def run(args: argparse.Namespace) -> int:
     print(f"run: {', '.join(done) or 'nothing, all was finished'}")
     if card.exists():
         print(f"report card: {card}\nserve it:    course serve {model}")
-    if args.hand_in:
-        print(f"handed in:   {args.hand_in}; reload it in Jupyter and run the check")
+    if args.notebook:
+        print(f"written to:  {args.notebook}; reload it in Jupyter and run the check")
     return 0
 
 

@@ -240,7 +240,7 @@ MALFORMED = {
 def test_a_malformed_text_is_refused_with_what_is_wrong_and_the_remedy(said):
     with pytest.raises(RunFormatError, match=said) as raised:
         unpack(MALFORMED[said]())
-    assert "Run `course capstone --hand-in` again" in str(raised.value)
+    assert "Run `course capstone --notebook` again" in str(raised.value)
 
 
 def test_a_text_that_expands_to_a_hundred_megabytes_is_not_expanded():

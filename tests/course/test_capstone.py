@@ -18,9 +18,9 @@ from autograder.chapters.c17_capstone.test_run import the_run
 from autograder.checks.protocol import LocalStudent, run_exercise
 from autograder.common.course_files import ROOT
 from autograder.common.errors import CourseError
-from course.capstone import export, hand_in, pretrain, reinforce, tune
+from course.capstone import export, pretrain, reinforce, tune
 from course.capstone.parts import Parts
-from course.capstone.report import evaluate, report_card, serving
+from course.capstone.report import evaluate, hand_in, report_card, serving
 from course.capstone.settings import CONTEXT, FULL, STAGES, TINY, changed
 from course.capstone.stages import Run
 from course.capstone.tokenizer import load_text, load_tokenizer
@@ -278,7 +278,7 @@ def test_the_hand_in_writes_the_run_into_the_notebook_and_the_check_reads_it(fin
     notebook = tmp_path / "17-capstone.ipynb"
     shutil.copy(ROOT / "exercises" / "17-capstone" / "17-capstone.ipynb", notebook)
     before = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    assert command(finished.folder, "--hand-in", str(notebook)) == 0
+    assert command(finished.folder, "--notebook", str(notebook)) == 0
     after = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
     _, cell = hand_in.answer_cell(notebook)
@@ -314,7 +314,7 @@ def test_a_wrong_notebook_is_refused_before_anything_is_trained(name, tmp_path, 
     (tmp_path / "text.ipynb").write_text("no JSON", encoding="utf-8")
     (tmp_path / "other.ipynb").write_text('{"cells": []}', encoding="utf-8")
     folder = tmp_path / "run"
-    assert command(folder, "--hand-in", str(tmp_path / name)) == 2
+    assert command(folder, "--notebook", str(tmp_path / name)) == 2
     assert "give your notebook of chapter 17" in capsys.readouterr().err
     assert not folder.exists()
 

@@ -1,6 +1,6 @@
 """The text of a finished run: configuration, tokenizer, two models in 8 bits, and answers.
 
-`course capstone --hand-in` writes it into the notebook, and the checks of `the_run` read it. The
+`course capstone --notebook` writes it into the notebook, and the checks of `the_run` read it. The
 text is base85 of a zlib stream. The stream holds
 
     4 bytes         the length of the header
@@ -40,7 +40,7 @@ MAX_LENGTHS = {  # of the configuration's sizes
 FLOATS = ("rope_theta", "rms_norm_eps")
 LINE = 96  # characters of a line in the notebook, after its indentation
 QUESTIONS = 20
-AGAIN = "Run `course capstone --hand-in` again and leave the cell as it writes it."
+AGAIN = "Run `course capstone --notebook` again and leave the cell as it writes it."
 Weights = dict[str, Tensor]
 """A model's tensors, float32, by the names that the reference implementation gives them."""
 

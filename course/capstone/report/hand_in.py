@@ -1,4 +1,4 @@
-"""The hand-in: the text of a finished run for the answer cell of `the_run` (chapter 17).
+"""The text of a finished run, for the answer cell of `the_run` (chapter 17).
 
 The models are rounded to 8 bits, and the engine answers with the rounded ones, so that a check can
 follow its answers. The text's format is in `autograder/chapters/c17_capstone/run_format.py`.
@@ -31,7 +31,7 @@ GRADE_ID = "the_run"
 LONGEST = 30
 TOGETHER = 16
 CELL = '''def the_run() -> str:
-    """The text of a finished run, as `course capstone --hand-in` writes it."""
+    """The text of a finished run, as `course capstone --notebook` writes it."""
     return """
 {}
 """
