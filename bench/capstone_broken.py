@@ -14,8 +14,9 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest import mock
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -26,18 +27,19 @@ from record import RESULTS, save  # noqa: E402
 
 from course.capstone import tasks, tune  # noqa: E402
 from course.capstone.parts import Parts  # noqa: E402
-from course.capstone.pretrain import held_out_bits, make_model, training_config  # noqa: E402
+from course.capstone.pretrain import held_out_bits, make_model, train_stage  # noqa: E402
 from course.capstone.report.decode import decode, text_of  # noqa: E402
 from course.capstone.report.evaluate import EARLIER, Scorer, score  # noqa: E402
-from course.capstone.settings import FULL, TINY  # noqa: E402
-from course.capstone.stages import Run  # noqa: E402
+from course.capstone.settings import FULL, TINY, TuneSettings  # noqa: E402
+from course.capstone.stages import WEIGHTS, Run  # noqa: E402
 from course.capstone.tokenizer import END, START, load_text  # noqa: E402
 from reference_impl.corpora import cache_dir  # noqa: E402
 from reference_impl.corpora.cache import read_json  # noqa: E402
+from reference_impl.layers.attention import attention  # noqa: E402
+from reference_impl.models import llama  # noqa: E402
 from reference_impl.objectives.batches import Batch  # noqa: E402
 from reference_impl.objectives.supervised import Message  # noqa: E402
 from reference_impl.objectives.terms import IGNORED  # noqa: E402
-from reference_impl.training.loop import train  # noqa: E402
 
 NAME = "capstone_broken"
 
@@ -97,6 +99,16 @@ def serving(run: Run) -> dict:
     return found
 
 
+@dataclass(frozen=True)
+class Way:
+    """What a tuning does differently: its settings, its batches, its start, its attention."""
+
+    settings: TuneSettings = FULL.tune
+    change: Callable[[Batch], Batch] = dict
+    pretrained: bool = True
+    causal: bool = True
+
+
 def on_the_prompt(batch: Batch) -> Batch:
     """The batch with a label on every token of a conversation."""
     changed = dict(batch)
@@ -107,40 +119,81 @@ def on_the_prompt(batch: Batch) -> Batch:
     return changed
 
 
-def tuned(run: Run, settings, change: Callable[[Batch], Batch]) -> dict:
-    """Tune with other settings or batches; bits per byte and scores of the result."""
-    text, examples = load_text(run), tune.Examples(run)
-    other = replace(run, recipe=replace(run.recipe, tune=settings))
-    model = run.load_weights("pretrain", make_model(run))
-    config = replace(training_config(settings, run.seed), checkpoint_every=None)
-    objective = tune.tuning_objective(settings.replay_weight)
-    train(
-        model,
-        objective,
-        lambda step: change(tune.tuning_batch(other, examples, text, step)),
-        config,
-    )
-    scorer = Scorer(run, model)
-    found = right(scorer, examples.prompt)
+def shifted(batch: Batch) -> Batch:
+    """The batch with each label one token early; `causal_lm` shifts them once more."""
+    changed = dict(batch)
+    for name in batch:
+        if name.endswith("labels"):
+            changed[name] = torch.nn.functional.pad(batch[name][:, 1:], (0, 1), value=IGNORED)
+    return changed
+
+
+WAYS = {
+    "no replay": Way(replace(FULL.tune, replay=0)),
+    "no conversations": Way(replace(FULL.tune, conversations=0)),
+    "loss on the prompt": Way(change=on_the_prompt),
+    "labels shifted twice": Way(change=shifted),
+    "no causal mask": Way(causal=False),
+    "no pre-training": Way(pretrained=False),
+}
+
+
+def broken_run(run: Run, name: str, folder: Path) -> Run:
+    """A run of its own that shares the tokenizer and the pre-training with `run`."""
+    settings = replace(WAYS[name].settings, steps=run.recipe.tune.steps)
+    recipe = replace(run.recipe, tune=settings)
+    found = replace(run, folder=folder / name.replace(" ", "-"), recipe=recipe)
+    for stage in ("tokenizer", "pretrain"):
+        if not found.path(stage).exists():
+            found.folder.mkdir(parents=True, exist_ok=True)
+            found.path(stage).symlink_to(run.path(stage), target_is_directory=True)
+    return found
+
+
+def uncausal(q, k, v, mask, cache):
+    """Attention that sees later tokens as well."""
+    return attention(q, k, v, mask)
+
+
+def tune_broken(run: Run, way: Way) -> None:
+    """Tune as `way` says and keep the weights; what is finished is not done again."""
+    if run.path("tune", WEIGHTS).exists():
+        return
+    text, examples, model = load_text(run), tune.Examples(run), make_model(run)
+    if way.pretrained:
+        run.load_weights("pretrain", model)
+    attend = llama.causal_attention if way.causal else uncausal
+    with mock.patch.object(llama, "causal_attention", attend):
+        train_stage(
+            run,
+            "tune",
+            model,
+            tune.tuning_objective(run.recipe.tune.replay_weight),
+            lambda step: way.change(tune.tuning_batch(run, examples, text, step)),
+        )
+
+
+def scores_after_tuning(run: Run) -> dict:
+    """Bits per byte, and scores of first and of third questions."""
+    scorer = Scorer(run, run.load_weights("tune", make_model(run)))
     third = {
         kind: score(scorer.judged(scorer.items(kind)[::3], before=EARLIER[:2]))
         for kind in tasks.KINDS
     }
-    bits = held_out_bits(run, model.eval(), text)
-    return {"bits_per_byte": bits, "scores": found, "third_turn": third}
-
-
-def tuning(run: Run) -> dict:
-    """The tuning stage with one thing left out."""
-    settings = run.recipe.tune
-    ways = {
-        "no replay": (replace(settings, replay=0), dict),
-        "no conversations": (replace(settings, conversations=0), dict),
-        "loss on the prompt": (settings, on_the_prompt),
+    return {
+        "bits_per_byte": held_out_bits(run, scorer.model, load_text(run)),
+        "scores": right(scorer, scorer.examples.prompt),
+        "third_turn": third,
     }
+
+
+def tuning(run: Run, folder: Path, names: Sequence[str]) -> dict:
+    """The tuning stage with one thing changed, for each name."""
     found = {}
-    for name, (changed, change) in ways.items():
-        found[name] = tuned(run, changed, change)
+    for name in names:
+        broken = broken_run(run, name, folder)
+        tune_broken(broken, WAYS[name])
+        found[name] = scores_after_tuning(broken)
         shares = {kind: one["share"] for kind, one in found[name]["scores"].items()}
         print(name, found[name]["bits_per_byte"], shares, flush=True)
     return found
@@ -151,7 +204,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--part", choices=("serving", "tuning"), action="append")
+    parser.add_argument("--way", choices=tuple(WAYS), action="append", help="all without it")
     parser.add_argument("--folder", type=Path, default=cache_dir() / "capstone")
+    parser.add_argument("--broken", type=Path, default=cache_dir() / "capstone_broken")
     parser.add_argument("--tiny", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -163,7 +218,10 @@ def main() -> None:
     kept = read_json(RESULTS / f"{NAME}.json")
     found = {part: kept[part] for part in ("serving", "tuning") if part in kept}
     for part in args.part or ("serving", "tuning"):
-        found[part] = {"serving": serving, "tuning": tuning}[part](run)
+        if part == "serving":
+            found[part] = serving(run)
+        else:
+            found[part] = found.get(part, {}) | tuning(run, args.broken, args.way or tuple(WAYS))
     if not args.tiny:
         save(NAME, versions=("torch", "safetensors", "regex"), seed=args.seed, **found)
 

@@ -17,7 +17,7 @@
 # In this notebook you write what surrounds a model's training: its plan, its data, its reward, its score and its export.
 # At the end your functions describe, score and export a model of the capstone's shape, and `transformers` loads it.
 #
-# There are 8 exercises and 43 points. Plan about 148 minutes, in as many sittings as you like.
+# There are 9 exercises and 50 points. Plan about 168 minutes, in as many sittings as you like.
 #
 # | Part | Exercises | Minutes | Points |
 # | --- | --- | --- | --- |
@@ -25,7 +25,8 @@
 # | The data | 3 to 4 | 40 | 12 |
 # | Reward and score | 5 to 6 | 28 | 10 |
 # | Export | 7 | 20 | 6 |
-# | In your own words | 8 | 30 | 4 |
+# | The run | 8 | 20 | 7 |
+# | In your own words | 9 | 30 | 4 |
 # | Your code runs the real thing | nothing to write | 2 | 0 |
 #
 # **How it works.**
@@ -676,18 +677,99 @@ planned = attempt(plan, 1024, 128, 344, 4, 4, 2, 16, 128, 2400)
 if planned is not None:
     print(f"planned: {planned['parameters']:,}")
 
+# %% [markdown] nbgrader={"grade": false, "grade_id": "part-run", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ---
+# # Part 5. The run
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "the_run-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 8. The run
+#
+# **Why.** A report says what its author measured. Here you submit the model itself, and we measure it, on held-out items that each grading draws.
+#
+# **Difficulty** 4 of 5 · **Time** 20 minutes, and half an hour of computing · **Points** 7 · **Paper** Ouyang et al. (2022), section 3.1; Lambert et al. (2024), section 6
+#
+# In a terminal, make a run with your own functions, read its report card, and write it into this notebook. Save the notebook first, and reload it afterwards:
+#
+# ```bash
+# course capstone
+# course capstone --notebook mywork/17-capstone.ipynb
+# ```
+#
+# The second command writes a function `the_run()` without arguments into the cell below. It returns a text that holds your tokenizer, your template, the tuned and the reinforced model in 8 bits per parameter, and the answers of the engine to twenty questions. We score the models with greedy decoding, except in the fourth row:
+#
+# | what | needed | five full runs, 40 draws each | points |
+# | --- | --- | --- | --- |
+# | the text can be read | | | 1 |
+# | reinforced model: bits per byte of held-out scripture | at most 1.7 | 1.531 to 1.589 | 1.5 |
+# | tuned model: topics, words backwards | at least .80, .75 | .875 to .955, .835 to 1.000 | 1.5 |
+# | sums: right after reinforcement; rise from tuning at temperature 0.5 | at least .90, .08 | .990 to 1.000, .147 to .533 | 1.5 |
+# | engine: tokens of greedy decoding, alone and with sixteen requests together | all | all | 1.5 |
+#
+# **By hand.** 150 verses have 20,250 bytes and 7,000 tokens, and their mean loss is 2.9 nats per token: $2.9 / \ln 2 \cdot 7000 / 20250 =$ **1.45** bits per byte. A loss of 3.5 gives **1.75**, which is too much.
+#
+# **Rules**
+# 1. Leave the text as the command writes it. To submit another run, run the command again.
+# 2. Any recipe is allowed, with any of your own functions, up to 1,200,000 parameters. Train on no held-out item.
+# 3. The engine must be given the template that the model was tuned with.
+#
+# <details><summary>Hint 1: a nudge</summary>
+#
+# Which stage of the run is the first whose score on the report card is below the table's bound?
+#
+# </details>
+# <details><summary>Hint 2: a sketch</summary>
+#
+# Look at the report card from top to bottom. High bits per byte come from pre-training or from tuning without replay, wrong topics from labels or template, wrong sums from the reward. `course capstone --reference` in another `--folder` shows what the course's own functions reach.
+#
+# </details>
+# <details><summary>Hint 3: a similar problem, solved</summary>
+#
+# A parcel of numbers for somebody who has only your text: compressed, then written with printable characters, and read back.
+#
+# ```python
+# import base64
+# import zlib
+#
+# def parcel(numbers):
+#     return base64.b85encode(zlib.compress(bytes(numbers))).decode()
+#
+# def opened(text):
+#     return list(zlib.decompress(base64.b85decode(text)))
+# ```
+#
+# `opened(parcel([3, 1, 4]))` is `[3, 1, 4]`.
+#
+# </details>
+# <details><summary>Fine print</summary>
+#
+# The text has at most 1,500,000 characters. It holds one LLaMA shape for both models, with tied embeddings and at most 4,096 tokens. An answer ends with the end token, within 30, 12 and 28 tokens for topics, words and sums. The engine answers with the rounded weights; a token counts as greedy if its logit is within 0.001 of the largest. The cell is folded: click the blue bar to its left to see it.
+#
+# </details>
+
+# %% max_characters=1600000 nbgrader={"grade": false, "grade_id": "the_run", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def the_run() -> str:
+    """The text of a finished run, as `course capstone --notebook` writes it."""
+    ### BEGIN SOLUTION
+    return """
+{{run}}
+"""
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "the_run-check", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+check(the_run)
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "part-own_words", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ---
-# # Part 5. In your own words
+# # Part 6. In your own words
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "one_change-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8. One change
+# ## 9. One change
 #
 # **Why.** Running a pipeline is easy. Predicting what a change does, and saying honestly when the prediction was wrong, is how research is done.
 #
 # **Difficulty** 4 of 5 · **Time** 30 minutes · **Points** 4, graded by a person · **Paper** Lipton and Steinhardt (2019), section 3.1
 #
-# Change **one** setting of the capstone, such as the replay, the steps of a stage, the reward, the conversations in tuning or the KV heads. Write down a prediction, then run `course capstone` with and without the change, or only the stages after it. In about 150 words: the change and your prediction, as a number for a score of the report card; why; both results; what you conclude.
+# Change **one** setting of the capstone, such as the replay, the steps of a stage, the reward, the conversations in tuning or the KV heads. Write down a prediction, then run `course capstone` with and without the change, for example `course capstone --set tune.replay=0 --folder mywork/capstone/no-replay`. In about 150 words: the change and your prediction, as a number for a score of the report card; why; both results; what you conclude.
 #
 # {{rubric}}
 #

@@ -30,6 +30,7 @@ SOLUTIONS = ROOT / "solutions"
 EXERCISES = ROOT / "exercises"
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"  # nbgrader's own delimiters
+RUN = "{{run}}"  # in a solution cell: the text of `solutions/NN-name.run`
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,9 @@ class Assignment:
             if drawn.PLACE in cell.source and id in checked:
                 faults = checked[id].faults
                 cell.source = cell.source.replace(drawn.PLACE, faults.cell(id, faults.draw(id)))
+            if cell.cell_type == "code" and RUN in cell.source:
+                text = self.path.with_suffix(".run").read_text(encoding="ascii")
+                cell.source = cell.source.replace(RUN, text.rstrip("\n"))
         return notebook
 
     @cached_property

@@ -1,10 +1,13 @@
 """Sizes and steps of the pipeline: `FULL`, about half an hour on two cores, and `TINY` for tests.
 
-Each stage has a dataclass of its own, so that a change of one stage leaves the finished stages
-before it valid (see `stages`).
+`changed(FULL, ["tune.replay=0"])` is a recipe with other settings. Each stage has a dataclass of
+its own, so that a change of one stage leaves the finished stages before it valid (see `stages`).
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+
+from autograder.common.errors import CourseError
 
 STAGES = ("tokenizer", "pretrain", "tune", "reinforce", "controls", "export", "report")
 CONTEXT = 128
@@ -90,9 +93,10 @@ class EvaluateSettings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """All settings of a run; `name` is shown on the report card."""
+    """All settings of a run; `name` and `changes` are shown on the report card."""
 
     name: str = "full"
+    changes: tuple[str, ...] = ()
     tokenizer: TokenizerSettings = field(default_factory=TokenizerSettings)
     pretrain: PretrainSettings = field(default_factory=PretrainSettings)
     tune: TuneSettings = field(default_factory=TuneSettings)
@@ -132,3 +136,39 @@ TINY = Recipe(
     controls=ControlSettings(steps=1),
     evaluate=EvaluateSettings(reversing=6, sums=6, every_topic_item=40, chunks=8),
 )
+
+
+def changed(recipe: Recipe, changes: Sequence[str]) -> Recipe:
+    """The recipe with some settings replaced, each given as "tune.replay=0".
+
+    Raises CourseError for an unknown setting and for a value that it cannot have.
+    """
+    for change in changes:
+        name, _, value = change.partition("=")
+        stage, _, setting = name.partition(".")
+        if stage not in _with_settings():
+            raise CourseError(f"--set {change}: give one of {', '.join(_with_settings())} first")
+        settings = getattr(recipe, stage)
+        known = [one.name for one in fields(settings)]
+        if setting not in known:
+            raise CourseError(f"--set {change}: {stage} has {', '.join(known)}")
+        found = _number(change, value, getattr(settings, setting))
+        recipe = replace(recipe, **{stage: replace(settings, **{setting: found})})
+    return replace(recipe, changes=tuple(changes))
+
+
+def _with_settings() -> list[str]:
+    return [one.name for one in fields(Recipe) if one.name not in ("name", "changes")]
+
+
+def _number(change: str, value: str, before: float | None) -> float:
+    """A value of the setting's type, at least 0; a setting that may be None is an int."""
+    kind = float if type(before) is float else int
+    try:
+        found = kind(value)
+    except ValueError:
+        found = -1
+    if not 0 <= found < float("inf"):
+        meant = "a number" if kind is float else "an integer"
+        raise CourseError(f"--set {change}: give {meant} of at least 0, such as {before or 1}")
+    return found

@@ -15,6 +15,10 @@ examples:
   course capstone                   your own functions from mywork/ where they exist
   course capstone --stage tune      stop after this stage
   course capstone --tiny            a minute: a test of the pipeline, not of a model
+  course capstone --set tune.replay=0 --folder mywork/capstone/no-replay
+                                    the same run with one setting changed
+  course capstone --notebook mywork/17-capstone.ipynb
+                                    write the finished run into your notebook
   course serve mywork/capstone/seed-0/export/ferryman
 """
 
@@ -47,6 +51,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="use the reference implementation everywhere, not your own functions",
     )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="STAGE.SETTING=VALUE",
+        help="change a setting of the recipe; may be given several times",
+    )
+    parser.add_argument(
+        "--notebook",
+        type=Path,
+        metavar="NOTEBOOK",
+        help="write the finished run into the answer cell of this notebook of chapter 17",
+    )
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
 
 
@@ -55,7 +72,8 @@ def run(args: argparse.Namespace) -> int:
     from autograder.common.course_files import MYWORK
     from course.capstone import pipeline
     from course.capstone.parts import Parts, find_parts
-    from course.capstone.settings import FULL, TINY
+    from course.capstone.report import hand_in
+    from course.capstone.settings import FULL, TINY, changed
     from course.capstone.stages import Run
     from reference_impl.corpora import CorpusError
     from reference_impl.training.checkpoint import CheckpointError
@@ -66,14 +84,18 @@ def run(args: argparse.Namespace) -> int:
     one = Run(
         args.folder or MYWORK / "capstone" / name,
         args.seed,
-        TINY if args.tiny else FULL,
+        changed(TINY if args.tiny else FULL, args.set),
         checked_device(args.device),
         Parts() if args.reference else find_parts(),
     )
+    if args.notebook:
+        hand_in.answer_cell(args.notebook)  # a wrong path is reported before anything is trained
     try:
         done = pipeline.run_stages(one, args.stage)
     except (CorpusError, CheckpointError) as error:
         raise CourseError(str(error)) from error
+    if args.notebook:
+        hand_in.write_cell(args.notebook, hand_in.run_text(one))
     card, model = one.path("report", "report_card.html"), one.path("export", "ferryman")
     if args.json:
         found = {"folder": str(one.folder), "run": done, "parts": one.parts.rows()}
@@ -82,6 +104,8 @@ def run(args: argparse.Namespace) -> int:
     print(f"run: {', '.join(done) or 'nothing, all was finished'}")
     if card.exists():
         print(f"report card: {card}\nserve it:    course serve {model}")
+    if args.notebook:
+        print(f"written to:  {args.notebook}; reload it in Jupyter and run the check")
     return 0
 
 

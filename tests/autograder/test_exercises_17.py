@@ -28,15 +28,15 @@ NAMES = (
 ).split()
 
 
-def test_the_assignment_is_worth_43_points_and_takes_less_than_three_hours():
-    assert SEVENTEEN.points == 43
+def test_the_assignment_is_worth_50_points_and_takes_less_than_three_hours():
+    assert SEVENTEEN.points == 50
     minutes = [
         int(re.search(r"\*\*Time\*\* (\d+) minutes", cell.source)[1])
         for name, cells in SEVENTEEN.cells.items()
         if name.endswith("-card")
         for cell in cells[:1]
     ]
-    assert len(minutes) == 8 and sum(minutes) == 148
+    assert len(minutes) == 9 and sum(minutes) == 168
 
 
 def test_the_numbers_worked_out_on_the_cards_are_what_the_reference_gives():
@@ -145,6 +145,7 @@ def test_the_code_in_the_third_hints_runs_and_solves_its_own_problem():
     assert not names["has_code"]("time 12: code: 77", "77")
     assert names["bounds"](21, 1, 2) == (18, 22)
     assert len(names["labels"](2, 3, 4, True)) == 5
+    assert names["opened"](names["parcel"]([3, 1, 4])) == [3, 1, 4]
 
 
 def test_the_courses_own_answers_are_refused_in_words():

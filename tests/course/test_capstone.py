@@ -2,7 +2,9 @@
 
 import json
 import random
+import re
 import shutil
+from dataclasses import replace
 
 import openai
 import pytest
@@ -10,10 +12,16 @@ import tokenizers
 import torch
 import transformers
 
+from autograder.chapters.c17_capstone.run_format import unpack
+from autograder.chapters.c17_capstone.run_model import Model
+from autograder.chapters.c17_capstone.test_run import the_run
+from autograder.checks.protocol import LocalStudent, run_exercise
+from autograder.common.course_files import ROOT
+from autograder.common.errors import CourseError
 from course.capstone import export, pretrain, reinforce, tune
 from course.capstone.parts import Parts
-from course.capstone.report import evaluate, report_card, serving
-from course.capstone.settings import CONTEXT, FULL, STAGES, TINY
+from course.capstone.report import evaluate, hand_in, report_card, serving
+from course.capstone.settings import CONTEXT, FULL, STAGES, TINY, changed
 from course.capstone.stages import Run
 from course.capstone.tokenizer import load_text, load_tokenizer
 from course.cli import main
@@ -264,3 +272,77 @@ def test_held_out_text_is_not_trained_on_and_is_one_document_in_twenty(finished)
     ends = [int((ids == 1).sum()) for ids in (text.train, text.scripture, text.glosses)]
     assert ends[1] == ends[2] == 30 and ends[0] == 1140
     assert export.EXPORTED["reinforce"] == "ferryman"
+
+
+def test_the_hand_in_writes_the_run_into_the_notebook_and_the_check_reads_it(finished, tmp_path):
+    notebook = tmp_path / "17-capstone.ipynb"
+    shutil.copy(ROOT / "exercises" / "17-capstone" / "17-capstone.ipynb", notebook)
+    before = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    assert command(finished.folder, "--notebook", str(notebook)) == 0
+    after = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
+    _, cell = hand_in.answer_cell(notebook)
+    assert cell["metadata"]["jupyter"] == {"source_hidden": True}
+    assert max(map(len, cell["source"])) <= 101
+    names: dict = {}
+    exec("".join(cell["source"]), names)
+    result = run_exercise(the_run, LocalStudent(names))
+    earned = {stage.name: stage.earned for stage in result.stages}
+    # the pipeline works, and its model has learned nothing
+    assert earned == {
+        "readable": 1,
+        "bits per byte": 0,
+        "tasks after tuning": 0,
+        "sums after reinforcement": 0,
+        "engine": 1.5,
+    }
+
+
+def test_the_handed_in_model_is_the_trained_one_up_to_its_rounding(finished):
+    found = unpack(hand_in.run_text(finished))
+    model = finished.load_weights("reinforce", pretrain.make_model(finished)).eval()
+    ids = torch.arange(40)[None] * 7 % found.config["vocab_size"]
+    ours = Model(found.config, found.reinforced).logits(ids)
+    with torch.no_grad():
+        assert (ours - model(ids)).abs().max() < 0.05 * model(ids).std()
+    assert found.prompts[0] == tune.Examples(finished).prompt(found.questions[0])
+    assert found.alone == found.together
+
+
+@pytest.mark.parametrize("name", ["missing.ipynb", "text.ipynb", "other.ipynb"])
+def test_a_wrong_notebook_is_refused_before_anything_is_trained(name, tmp_path, capsys):
+    (tmp_path / "text.ipynb").write_text("no JSON", encoding="utf-8")
+    (tmp_path / "other.ipynb").write_text('{"cells": []}', encoding="utf-8")
+    folder = tmp_path / "run"
+    assert command(folder, "--notebook", str(tmp_path / name)) == 2
+    assert "give your notebook of chapter 17" in capsys.readouterr().err
+    assert not folder.exists()
+
+
+def test_a_changed_setting_is_typed_and_part_of_the_fingerprint(finished):
+    other = replace(finished, recipe=changed(TINY, ["tune.replay=0", "tune.replay_weight=2"]))
+    assert other.recipe.tune.replay == 0 and other.recipe.tune.replay_weight == 2.0
+    assert type(other.recipe.tune.replay_weight) is float
+    assert other.fingerprint("pretrain") == finished.fingerprint("pretrain")
+    assert other.fingerprint("tune") != finished.fingerprint("tune")
+    card = report_card.as_page(
+        json.loads(finished.path("report", "report_card.json").read_text())
+        | {"changes": list(other.recipe.changes)}
+    )
+    assert "recipe tiny with tune.replay=0, tune.replay_weight=2" in card
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("tuning.replay=0", "tokenizer, pretrain, tune"),
+        ("tune.reply=0", "replay, replay_weight"),
+        ("tune.replay=0.5", "give an integer of at least 0"),
+        ("tune.replay=-1", "give an integer of at least 0"),
+        ("tune.learning_rate=inf", "give a number of at least 0"),
+        ("tune.replay", "give an integer"),
+    ],
+)
+def test_a_setting_that_is_not_there_is_refused_with_those_that_are(change, said):
+    with pytest.raises(CourseError, match=re.escape(said)):
+        changed(FULL, [change])

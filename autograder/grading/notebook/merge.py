@@ -290,11 +290,12 @@ def _own_source(
                 grade_id, parts, fitting, [part.place for part in written], cell.cell_type == "code"
             )
         )
-    if sum(map(len, own)) > MAX_CELL_CHARACTERS:
+    most = cell.metadata.get("max_characters", MAX_CELL_CHARACTERS)
+    if sum(map(len, own)) > most:
         result.review[grade_id] = ReviewItem(ReviewKind.TOO_LONG)
         result.ignored.append(
             f"The cell of {grade_id} holds {sum(map(len, own)):,} characters; at most "
-            f"{MAX_CELL_CHARACTERS:,} are read, so it was left out and a human will look at it."
+            f"{most:,} are read, so it was left out and a human will look at it."
         )
         return []
     if not own and any(part.source.strip() == cell.source.strip() for part in fitting):

@@ -1,1 +1,1 @@
-"""What a finished run is asked, by plain decoding and through the server, and its report card."""
+"""What a finished run is asked, its report card, and its text for a notebook (hand_in)."""

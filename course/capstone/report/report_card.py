@@ -64,6 +64,7 @@ def make_card(run: Run) -> dict[str, Any]:
         costs[f"controls, {stage}"] = {"flops": manifests["controls"][stage]["flops"]}
     return {
         "recipe": run.recipe.name,
+        "changes": list(run.recipe.changes),
         "seed": run.seed,
         "device": run.device,
         "threads": manifests["pretrain"]["threads"],
@@ -110,12 +111,18 @@ def as_page(card: dict[str, Any]) -> str:
     head = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>Report card</title>",
         f"<style>{STYLE}</style><h1>Report card</h1>",
-        f"<p>A language model of {card['parameters']:,} parameters: recipe {_e(card['recipe'])},"
+        f"<p>A language model of {card['parameters']:,} parameters: recipe {_e(_recipe(card))},"
         f" seed {card['seed']}, on {_e(card['device'])} with {card['threads']} threads.</p>",
         tiny if card["recipe"] == "tiny" else "",
     ]
     sections = (_parts, _bits, _scores, _answers, _rewards, _costs, _cannot)
     return "\n".join([*head, *(section(card) for section in sections), "</html>"]) + "\n"
+
+
+def _recipe(card: dict[str, Any]) -> str:
+    return " with ".join(
+        [card["recipe"], *([", ".join(card["changes"])] if card["changes"] else [])]
+    )
 
 
 def _e(value: object) -> str:
