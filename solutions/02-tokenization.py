@@ -39,7 +39,7 @@
 # <details><summary>Fine print</summary>
 #
 # - *Arguments.* Return something new: neither an argument nor a result of an earlier call. When your function returns, its arguments hold what they held before. The same list may occur twice within one result.
-# - *Types.* Return the type that the statement names: a list is a `list`, a pair a `tuple`, a dictionary a `dict`, an integer an `int`. A subclass counts as its type, and an `int` may be given for a `float`, but a bool is no number. A dictionary has the named keys and no others, in any order.
+# - *Types.* Return the type that the statement names: a list is a `list`, a pair a `tuple`, a dictionary a `dict`, an integer an `int`. A subclass counts as its type, and an `int` may be given for a `float`, but a bool does not count as a number. A dictionary has the named keys and no others, in any order.
 # - *Calls.* A result depends only on the arguments. Caching that cannot be observed is fine. A correct answer that breaks *Arguments*, *Types* or *Calls* loses a fifth of the exercise's points, once.
 # - *Characters.* A character is what `len` counts in Python: 🏦 is one. Texts have no lone surrogates.
 # - *Sizes and time.* Where a statement names no size, a text has at most about 200 characters and a list a few hundred entries, and all texts of a call together have a few thousand characters. A call may take five seconds: plain Python loops are fast enough.

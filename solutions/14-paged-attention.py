@@ -37,7 +37,7 @@
 # <details><summary>Fine print</summary>
 #
 # - *Arguments.* Leave them unchanged, except those that a kernel writes into. Return something new: neither an argument or a part of one nor a result of an earlier call.
-# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. An `int` may be given for a `float`, but a bool is no number. Raise exactly the class of error that is named, not one of your own derived from it. Correct values in another type or dtype, with an axis of length 1 too many or too few, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. An `int` may be given for a `float`, but a bool does not count as a number. Raise exactly the named exception class, not a subclass of your own. Correct values in another type or dtype, with an axis of length 1 too many or too few, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
 # - *Precision.* Integers are compared exactly. Floats are compared to four digits, and to 0.00001 near 0, unless a statement says otherwise.
 # - *Calls.* The result of a function depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order. Objects of a class are independent of each other.
 # - *Classes.* The checks of the two classes run random commands. When something goes wrong, they search for a shortest run of commands that still fails, and draw it.

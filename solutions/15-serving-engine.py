@@ -37,7 +37,7 @@
 # <details><summary>Fine print</summary>
 #
 # - *Arguments.* Leave them unchanged. Return something new: neither an argument or a part of one nor a result of an earlier call.
-# - *Types.* Return the type that the statement names; a dictionary has the named keys and no others, in any order. An `int` may be given for a `float`, but a bool is no number. Correct values in another type, such as a numpy or torch number for an int or a list for a tuple, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Types.* Return the type that the statement names; a dictionary has the named keys and no others, in any order. An `int` may be given for a `float`, but a bool does not count as a number. Correct values in another type, such as a numpy or torch number for an int or a list for a tuple, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
 # - *Precision.* Integers are compared exactly. Where a float is compared, the statement says how closely.
 # - *Calls.* A result depends only on the arguments and, for a method, on the earlier calls of its own object: not on other calls, other objects, the clock or chance. Calls may come in any order.
 # - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own engine and its generation loops.
@@ -639,7 +639,7 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 # %% [markdown] nbgrader={"grade": false, "grade_id": "accept_tree-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 6. Accepting a tree of draft tokens
 #
-# **Why.** When the first token of a draft chain is rejected, all the others are wasted. A draft tree holds several candidates for each position, and one pass of the target model computes them all. But if each candidate were tested against the same distributions, the text would no longer be the target's.
+# **Why.** When the first token of a draft chain is rejected, all the others are wasted. A draft tree holds several candidates for each position, and one pass of the target model computes them all. But if every sibling were tested against the original distributions, the generated text would no longer follow the target's distribution.
 #
 # **Difficulty** 4 of 5 · **Time** 20 minutes · **Points** 6 · **Paper** Miao et al. (2024), section 4.3; Li et al. (2024), EAGLE, section 3.3
 #
@@ -647,7 +647,7 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 #
 # $$ \text{accept } x_i \iff u\, q_i(x_i) < r_i(x_i). $$
 #
-# A rejection takes the draft's part out of the target's distribution, and the rejected token out of the draft's:
+# A rejection subtracts the draft distribution from the target distribution, removes the rejected token from the draft distribution, and renormalizes both:
 #
 # $$ r_{i+1}(x) = \frac{\max(r_i(x) - q_i(x),\, 0)}{\sum_{x'} \max(r_i(x') - q_i(x'),\, 0)}, \qquad q_{i+1}(x) = \begin{cases} 0 & x = x_i, \\ q_i(x) / (1 - q_i(x_i)) & \text{otherwise.} \end{cases} $$
 #
@@ -702,7 +702,7 @@ for name, row in (("by hand", [0.25, 0.5, 0.25]), ("the model itself", [0.5, 0.2
 # <details><summary>Fine print</summary>
 #
 # - `parents` and `tokens` are lists of $N$ ints, $N$ from 0 to 30; a node has at most 4 children, with different tokens, each with a probability above 0 in its row of `q`. `p` and `q` $(N + 1, V)$ are float32 with rows that add up to 1, $V$ from 1 to 1000; the row of a node without children is in `q` too, and means nothing. `u` $(N + 1)$ is float32, from 0 to 0.999.
-# - Equality in rule 2 is asked only where it is exact in binary, as with ¼. Other numbers are further than 0.001 apart where the rules compare them: $u$ from $r_i(x_i) / q_i(x_i)$, and a sampling number from the cumulative probabilities. A residual adds up to at least 0.05 before it is normalized. What is left of $q$ for a further child is at least 0.05.
+# - Equality in rule 2 is tested only where it is exact in binary, as with ¼. All other comparisons have a margin of more than 0.001: between $u$ and $r_i(x_i) / q_i(x_i)$, and between a sampling number and the cumulative probabilities. A residual adds up to at least 0.05 before it is normalized, and so does the rest of $q$ if there is a further child.
 # - One check enumerates all draws of small trees, with their probabilities: the probabilities of the generated tokens must be the target's within 0.000001.
 #
 # </details>
@@ -733,7 +733,7 @@ def accept_tree(parents: list[int], tokens: list[int], p: Float[Tensor, "N+1 V"]
 check(accept_tree)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "accept_tree-after", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# Ten thousand passes at the root of the case by hand, with one, two and three children. The generated token must come from $p$ each time; what grows is the part of the passes in which a draft token is accepted.
+# Ten thousand passes at the root of the case by hand, with one, two and three children. The generated token must follow $p$ in all three cases; only the acceptance rate grows with the number of children.
 
 # %% nbgrader={"grade": false, "grade_id": "look-accept_tree", "locked": true, "schema_version": 3, "solution": false, "task": false}
 row, draft = torch.tensor([7, 4, 5]) / 16, torch.tensor([0.25, 0.5, 0.25])

@@ -37,7 +37,7 @@
 # <details><summary>Fine print</summary>
 #
 # - *Arguments.* Leave them unchanged, lists and dictionaries included, and return something new: neither an argument or a part of one nor a result of an earlier call.
-# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. Integers are Python's `int`; an `int` may be given for a `float`, but a bool is no number. Correct values in another type or dtype, with an axis of length 1 too many or too few, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Types.* Return the type, dtype and shape that the statement names; a dictionary has the named keys and no others, in any order. Integers are Python's `int`; an `int` may be given for a `float`, but a bool does not count as a number. Correct values in another type or dtype, with an axis of length 1 too many or too few, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
 # - *Precision.* Integers and bools are compared exactly. Floats are compared to four digits of each value, and to 0.00001 near 0, unless a statement says otherwise.
 # - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order.
 # - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own models, layers, objectives and metrics, and the library `transformers`.

@@ -39,7 +39,7 @@
 # <details><summary>Fine print</summary>
 #
 # - *Arguments.* Leave them unchanged, lists and dictionaries included, and return something new: neither an argument or a part of one nor a result of an earlier call.
-# - *Types.* Return the type that the statement names; a dictionary has the named keys and no others, in any order. Integers are Python's `int`; an `int` may be given for a `float`, but a bool is no number. Correct values in another type, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
+# - *Types.* Return the type that the statement names; a dictionary has the named keys and no others, in any order. Integers are Python's `int`; an `int` may be given for a `float`, but a bool does not count as a number. Correct values in another type, or with an extra key, lose a fifth of the exercise's points, once. So does an answer that breaks *Arguments*.
 # - *Precision.* Integers, texts and bools are compared exactly. Floats are compared to four digits of each value, and to 0.00001 near 0, unless a statement says otherwise.
 # - *Calls.* A result depends only on the arguments: not on earlier calls, and not on chance. Calls may come in any order.
 # - *Tools.* You may use anything in torch, numpy and the standard library, unless a statement says otherwise. Not allowed are the course's own models, layers, objectives, metrics and capstone, and the libraries `transformers`, `scipy.stats`, `statsmodels` and `sklearn`.
@@ -684,37 +684,37 @@ if planned is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "the_run-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. The run
 #
-# **Why.** A report says what its author measured. Here you submit the model itself, and we measure it, on held-out items that each grading draws.
+# **Why.** A report contains what its author measured. Here you submit the model itself, and we evaluate it on held-out items that are drawn anew for each grading.
 #
 # **Difficulty** 4 of 5 · **Time** 20 minutes, and half an hour of computing · **Points** 7 · **Paper** Ouyang et al. (2022), section 3.1; Lambert et al. (2024), section 6
 #
-# In a terminal, make a run with your own functions, read its report card, and write it into this notebook. Save the notebook first, and reload it afterwards:
+# In a terminal, run the pipeline with your own functions, read its report card, and write the run into this notebook. Save the notebook first, and reload it afterwards:
 #
 # ```bash
 # course capstone
 # course capstone --notebook mywork/17-capstone.ipynb
 # ```
 #
-# The second command writes a function `the_run()` without arguments into the cell below. It returns a text that holds your tokenizer, your template, the tuned and the reinforced model in 8 bits per parameter, and the answers of the engine to twenty questions. We score the models with greedy decoding, except in the fourth row:
+# The second command writes a function `the_run()` without arguments into the cell below. It returns a text that contains your tokenizer, your template, the tuned and the reinforced model quantized to 8 bits per parameter, and the engine's answers to twenty questions. We score the models with greedy decoding, except in the fourth row:
 #
 # | what | needed | five full runs, 40 draws each | points |
 # | --- | --- | --- | --- |
 # | the text can be read | | | 1 |
 # | reinforced model: bits per byte of held-out scripture | at most 1.7 | 1.531 to 1.589 | 1.5 |
 # | tuned model: topics, words backwards | at least .80, .75 | .875 to .955, .835 to 1.000 | 1.5 |
-# | sums: right after reinforcement; rise from tuning at temperature 0.5 | at least .90, .08 | .990 to 1.000, .147 to .533 | 1.5 |
-# | engine: tokens of greedy decoding, alone and with sixteen requests together | all | all | 1.5 |
+# | sums: accuracy of the reinforced model; its gain over the tuned model at temperature 0.5 | at least .90, .08 | .990 to 1.000, .147 to .533 | 1.5 |
+# | engine: tokens that match greedy decoding, for single requests and for sixteen at once | all | all | 1.5 |
 #
 # **By hand.** 150 verses have 20,250 bytes and 7,000 tokens, and their mean loss is 2.9 nats per token: $2.9 / \ln 2 \cdot 7000 / 20250 =$ **1.45** bits per byte. A loss of 3.5 gives **1.75**, which is too much.
 #
 # **Rules**
 # 1. Leave the text as the command writes it. To submit another run, run the command again.
-# 2. Any recipe is allowed, with any of your own functions, up to 1,200,000 parameters. Train on no held-out item.
+# 2. Any recipe is allowed, with any of your own functions, up to 1,200,000 parameters. Do not train on any held-out item.
 # 3. The engine must be given the template that the model was tuned with.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which stage of the run is the first whose score on the report card is below the table's bound?
+# Which stage of the run is the first whose score on the report card misses the table's threshold?
 #
 # </details>
 # <details><summary>Hint 2: a sketch</summary>
@@ -724,7 +724,7 @@ if planned is not None:
 # </details>
 # <details><summary>Hint 3: a similar problem, solved</summary>
 #
-# A parcel of numbers for somebody who has only your text: compressed, then written with printable characters, and read back.
+# Numbers are compressed, encoded as printable text, and decoded again.
 #
 # ```python
 # import base64
@@ -742,7 +742,7 @@ if planned is not None:
 # </details>
 # <details><summary>Fine print</summary>
 #
-# The text has at most 1,500,000 characters. It holds one LLaMA shape for both models, with tied embeddings and at most 4,096 tokens. An answer ends with the end token, within 30, 12 and 28 tokens for topics, words and sums. The engine answers with the rounded weights; a token counts as greedy if its logit is within 0.001 of the largest. The cell is folded: click the blue bar to its left to see it.
+# The text has at most 1,500,000 characters. It contains one LLaMA configuration for both models, with tied embeddings and a vocabulary of at most 4,096 tokens. An answer must reach the end token within 30, 12 and 28 tokens for topics, words and sums. The engine answers with the rounded weights; a token counts as greedy if its logit is within 0.001 of the largest. The cell is folded: click the blue bar to its left to see it.
 #
 # </details>
 

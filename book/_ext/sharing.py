@@ -24,7 +24,7 @@ SENTENCE = re.compile(r".*?[.?!…][”’)]?(?=\s|$)", re.S)
 SEARCH = "Search the pages, figures and terms of word2serve, a book on language models."
 FOLDER, SIZE = "sharing", (1200, 630)
 CHAPTER = re.compile(r"(\d\d)-[^/]+/")
-CHAPTERS = 16
+CHAPTERS = 17
 LEFT_OUT = (
     nodes.admonition,
     nodes.block_quote,
