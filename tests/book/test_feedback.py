@@ -20,9 +20,9 @@ def text_of(shown):
     return re.sub(r"<[^>]*>", " ", shown._repr_html_())
 
 
-def test_a_missing_division_is_told_with_its_cause_and_what_came():
+def test_a_missing_division_is_told_with_its_cause_and_both_values():
     text = text_of(feedback("04.attention", lambda *args: attention(*args, root=0.0)))
-    assert "square root of D" in text and "came" in text and "✓" in text
+    assert "square root of D" in text and "yours" in text and "✓" in text
     assert not re.search(r"\b9 of 9 points", text)
 
 
