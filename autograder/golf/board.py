@@ -63,7 +63,7 @@ def read_board(path: Path) -> list[Submitted]:
     except OSError as error:
         raise CourseError(f"{path} cannot be read: {error.strerror}. {OTHER_FILE}") from None
     except (ValueError, RecursionError):
-        raise CourseError(f"{path} is no leaderboard: it is not JSON. {OTHER_FILE}") from None
+        raise CourseError(f"{path} is not a leaderboard: it is not JSON. {OTHER_FILE}") from None
     try:
         if found["schema"] != SCHEMA:
             raise CourseError(f"{path} has schema {found['schema']}, this version reads {SCHEMA}")
@@ -78,7 +78,7 @@ def read_board(path: Path) -> list[Submitted]:
         ]
     except (KeyError, TypeError):
         raise CourseError(
-            f"{path} is no leaderboard: it is JSON that `course golf submit` did not write."
+            f"{path} is not a leaderboard: it is JSON that `course golf submit` did not write."
             f" {OTHER_FILE}"
         ) from None
 
@@ -92,7 +92,7 @@ def add(path: Path, new: Submitted) -> list[Submitted]:
 
 
 def check_board(path: Path) -> None:
-    """Raise CourseError for a file that is no leaderboard or that cannot be written."""
+    """Raise CourseError for a file that is not a leaderboard or that cannot be written."""
     with locked(path):
         is_new = not path.exists()
         write_board(path, read_board(path))

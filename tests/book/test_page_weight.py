@@ -49,6 +49,7 @@ HEAVIER = {  # pages that hold more, with a limit of their own: it may fall, not
     "12-llama/cache": 410_000,
     "12-llama/mixture-of-experts": 432_000,  # as above
     "12-llama/four-bits": 440_000,
+    "15-serving-engine/draft-heads": 406_000,
     "16-review/statements": 490_000,
 }
 MODELS = "_static/models/"  # weights and the program that runs them, loaded when a reader asks

@@ -55,7 +55,7 @@ def test_a_file_that_is_no_leaderboard_is_named_with_what_is_wrong_and_a_remedy(
     with pytest.raises(CourseError) as caught:
         read_board(path)
     said = str(caught.value)
-    assert f"{path} is no leaderboard: " in said and wrong in said and "--board" in said
+    assert f"{path} is not a leaderboard: " in said and wrong in said and "--board" in said
     assert "indices" not in said and "'track'" not in said and "Expecting" not in said
 
 

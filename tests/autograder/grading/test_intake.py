@@ -86,7 +86,7 @@ def test_every_minor_version_of_format_4_is_read(minor):
             "bytes; at most 20,971,520 are read. Remove large pictures, save, and hand in again",
         ),
         (notebook(*[{}] * (MAX_CELLS + 1)), "cells"),
-        (notebook(*[code("x" * 50_000)] * 9), "characters"),
+        (notebook(*[code("x" * 50_000)] * 45), "characters"),
     ],
 )
 def test_a_file_beyond_the_limits_is_refused_with_its_reason(data, says):
