@@ -6,7 +6,7 @@ import re
 import pytest
 
 from course.book.build.cache import IN_BOOK
-from course.book.pages.captions import FigureError
+from course.book.captions import FigureError
 from course.book.pages.diagrams import Diagram
 from course.book.pages.figures import figure
 from course.book.pages.plots import course_style, picture

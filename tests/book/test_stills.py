@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from course.book.build import stills
-from course.book.pages.captions import FigureError
+from course.book.captions import FigureError
 from course.book.pages.figures import ASSETS, KEYS, figure
 from tests.book.figure_data import DATA
 

@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from course.book.pages.captions import FigureError
+from course.book.captions import FigureError
 from course.book.pages.figures import ANSWERS, ASSETS, KEYS, scripts_of
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

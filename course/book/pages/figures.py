@@ -16,7 +16,7 @@ import math
 
 from autograder.common.course_files import ROOT
 from course.book.build.cache import in_book
-from course.book.pages.captions import FigureError, checked_words, inline
+from course.book.captions import FigureError, checked_words, inline
 
 ASSETS = ROOT / "book" / "assets"
 KIT = ("core", "controls", "drawing", "charts", "models")

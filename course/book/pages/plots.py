@@ -14,7 +14,7 @@ import html
 import io
 import re
 
-from course.book.pages.captions import checked_words, inline
+from course.book.captions import checked_words, inline
 
 # the light values of book/assets/palette.css; tests/book/test_palette.py keeps the two equal
 LIGHT = {
