@@ -684,7 +684,7 @@ if planned is not None:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "the_run-card", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 8. The run
 #
-# **Why.** A report contains what its author measured. Here you submit the model itself, and we evaluate it on held-out items that are drawn anew for each grading.
+# **Why.** A report contains what its author measured. Here you submit the model itself, and we evaluate it on held-out items that are drawn for each grading.
 #
 # **Difficulty** 4 of 5 · **Time** 20 minutes, and half an hour of computing · **Points** 7 · **Paper** Ouyang et al. (2022), section 3.1; Lambert et al. (2024), section 6
 #
