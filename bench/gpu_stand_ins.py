@@ -55,7 +55,7 @@ def install() -> list[str]:
     """Replace what is missing; its names."""
     missing = [name for name in ("jaxtyping", "regex", "safetensors") if _is_missing(name)]
     if "jaxtyping" in missing:
-        names = ("Bool", "Float", "Int", "Shaped", "UInt8", "Num", "Integer")
+        names = ("Bool", "Float", "Int", "Shaped", "UInt8", "Int8", "BFloat16", "Num", "Integer")
         _module("jaxtyping", **{name: _AnyShape(name, (), {}) for name in names})
     if "regex" in missing:
         _module(

@@ -4,9 +4,13 @@
 
 LARGER = "the larger or smaller of two numbers, whichever is named first"
 NORMAL_FORM = "a text is compared with plain digits, which have one form only"
+ASCII = "base85 has ASCII characters only, and the space around them does not count"
 CENTRED = "the other factor adds up to zero, so a constant here changes nothing"
 
 EQUIVALENT = {
+    "17.the_run": {
+        "the_run composes what it returns (NFC)": ASCII,
+    },
     "17.export_config": {
         "export_config works for up to 100 of anything": "`sizes` always has eleven keys",
     },
