@@ -12,12 +12,16 @@
 Code cells cannot stand inside a directive, hence two of them. What lies between becomes the body of
 one <details class="lab">, which opens without a script. It holds no heading: a heading would begin
 a new section of the page. Links to #lab-TITLE and results of the search open it (course.js).
+The sentence holds no link: it stands inside the button that opens the lab.
 """
 
 import search_texts
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
+
+LINKS = (nodes.reference, addnodes.pending_xref)
 
 
 class Lab(nodes.container):
@@ -47,6 +51,8 @@ class LabDirective(SphinxDirective):
         self.state.nested_parse(self.content, self.content_offset, about)
         if len(about) != 1 or not isinstance(about[0], nodes.paragraph):
             raise self.error("{lab}: its body is one paragraph; the lab stands below it")
+        if any(about.findall(lambda one: isinstance(one, LINKS))):
+            raise self.error("{lab}: its body holds a link; put the link into the lab below it")
         summary = LabSummary("", "", nodes.inline("", "", *title, classes=["lab-title"]))
         summary += nodes.inline("", "", *about[0].children, classes=["lab-about"])
         lab = Lab("", summary, w2s_title="".join(part.astext() for part in title))

@@ -55,6 +55,8 @@ def test_what_stands_between_the_marks_is_folded(tmp_path):
         ("```{lab-end}\n```\n", "closes no lab"),
         ("```{lab} A\n```\n\n```{lab-end}\n```\n", "say in one sentence"),
         ("```{lab} A\nB.\n\nC.\n```\n\n```{lab-end}\n```\n", "its body is one paragraph"),
+        ("```{lab} A\n[B](https://b.org).\n```\n\n```{lab-end}\n```\n", "its body holds a link"),
+        ("```{lab} A\n[B](index.md).\n```\n\n```{lab-end}\n```\n", "its body holds a link"),
     ],
 )
 def test_a_lab_without_its_end_or_its_sentence_is_a_warning(tmp_path, text, warning):
