@@ -386,3 +386,77 @@ def _(parents, tokens, p, q, u):
             return path, min(int((r.cumsum(0) <= u[-1]).sum()), p.shape[1] - 1)
         path.append(chosen)
         node = chosen
+
+
+@mistake(
+    TREE,
+    "numbers-in-test-order",
+    caught_by="one child per node",
+    loses=5,
+    misconception="You take the uniform numbers one after another. Node i has u[i], and the sampled"
+    " token u[N].",
+)
+def _(parents, tokens, p, q, u):
+    numbers = iter(u)
+    return _accepted(
+        parents,
+        tokens,
+        p,
+        q,
+        u,
+        number=lambda u, child: next(numbers),
+        last=lambda u, child: next(numbers),
+    )
+
+
+@mistake(
+    TREE,
+    "token-removed-before-residual",
+    caught_by="one child per node",
+    loses=5,
+    misconception="You remove the rejected token from q before you subtract q. Subtract q as it was"
+    " in the test, then remove the token.",
+)
+def _(parents, tokens, p, q, u):
+    def rest(r, q, token):
+        left = q.clone()
+        left[token] = 0
+        return _residual(r, left / left.sum() if left.sum() > 0 else left, token)
+
+    return _accepted(parents, tokens, p, q, u, rest=rest)
+
+
+@mistake(
+    TREE,
+    "q-divided-by-the-first",
+    caught_by="rejected siblings",
+    loses=3.5,
+    misconception="You divide by 1 minus the token's probability in the row of q. Divide by what is"
+    " left of the current q.",
+)
+def _(parents, tokens, p, q, u):
+    path, node = [], -1
+    while True:
+        r, draft = p[node + 1], q[node + 1]
+        for child in _children(parents, node):
+            token = tokens[child]
+            if u[child] * draft[token] < r[token]:
+                path.append(child)
+                node = child
+                break
+            r, draft = _residual(r, draft, token), draft.clone()
+            draft[token] = 0
+            draft = draft / (1 - q[node + 1][token])
+        else:
+            return path, min(int((r.cumsum(0) <= u[-1]).sum()), p.shape[1] - 1)
+
+
+_tree(
+    "residual-normalized-for-the-sample-only",
+    "rejected siblings",
+    3.5,
+    "You divide the residual by its sum for the sample only. Do it before the next sibling is"
+    " tested, too.",
+    rest=lambda r, q, token: (r - q).clamp(min=0),
+    sampled=lambda p, r, node, parent: r / r.sum(),
+)

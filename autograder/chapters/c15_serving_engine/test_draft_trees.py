@@ -90,6 +90,8 @@ def test_a_chain_is_verified_from_the_root(student, rng):
     two = by_hand([-1, 0], [0, 0])
     for u in ([0.3, 0.4, 0.6], [0.3, 0.6, 0.6], [0.9, 0.2, 0.1], [0.9, 0.5, 0.1], [0.9, 0.5, 0.8]):
         ask(student, two, u, rule)
+    for last in (0.1, 0.9):
+        ask(student, by_hand([-1, 0], [1, 0]), [0.6, 0.2, last], rule)
     three = by_hand([-1, 0, 1], [2, 1, 0])
     for u in ([0.2, 0.8, 0.4, 0.3], [0.9, 0.8, 0.4, 0.9], [0.1, 0.2, 0.999, 0.7]):
         ask(student, three, u, rule)
@@ -149,6 +151,9 @@ def test_the_walk_continues_from_the_accepted_child(student, rng):
         [0.6, 0.5, 0.6, 0.1, 0.8, 0.1, 0.3],
     ):
         ask(student, tree, u, rule)
+    p, q = torch.tensor([[1, 2, 5, 8]]) / 16, torch.tensor([[8, 4, 2, 2]]) / 16
+    three = Tree([-1, 0, 0, 0], [3, 0, 1, 2], p.expand(5, 4), q.expand(5, 4))
+    ask(student, three, [0.5, 0.5, 0.7, 0.5, 0.1], rule)
     for nodes in (3, 5, 8, 12, 20, 30):
         trees = [drawn_tree(rng, drawn_parents(rng, nodes), 7) for _ in range(4)]
         ask_drawn(student, rng, trees, rule)
